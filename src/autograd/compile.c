@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "autograd/observe.h"
+#include "autograd/tape.h"
 #include "precision/bound.h"
 #include "precision/range.h"
 

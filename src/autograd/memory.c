@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "autograd/observe.h"
+#include "autograd/tape.h"
 
 /* The device memory that a run takes, both what is allocated already and what is still to come, and
  * the message when it does not fit. */
@@ -67,7 +67,7 @@ void hg__tape_memory(const hg_tape *tape, hg_plan_info *info)
 	info->arena_bytes = tape->arena_bytes;
 	info->workspace_bytes = ctx->workspace_bytes;
 	info->library_bytes = library_bytes(ctx);
-	info->observer_bytes = tape->watch_bytes;
+	info->observer_bytes = tape->observing.bytes;
 	const size_t known = info->graph_bytes + info->input_bytes + info->param_bytes +
 	                     info->arena_bytes + info->workspace_bytes + info->observer_bytes;
 	info->other_bytes = ctx->current_bytes > known ? ctx->current_bytes - known : 0;
@@ -149,7 +149,7 @@ hg_status hg__tape_room(hg_tape *tape, size_t graphs)
 {
 	size_t available = 0;
 	HG__TRY(hg__device_room(tape->ctx, &available));
-	if (tape->stays && hg__tape_needs(tape) + graphs > available)
+	if (tape->observing.stays && hg__tape_needs(tape) + graphs > available)
 		HG__TRY(hg__tape_tighten(tape));
 	const size_t needed = hg__tape_needs(tape) + graphs;
 	return needed <= available ? HG_OK : hg__tape_no_memory(tape, needed, available);

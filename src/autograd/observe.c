@@ -1,4 +1,5 @@
 #include "autograd/observe.h"
+#include "autograd/tape.h"
 
 #include <string.h>
 
@@ -18,6 +19,11 @@ static int contributes(const hg_tape *tape, const struct hg__entry *entry, int i
 {
 	return entry->back && entry->node.in[i] >= 0 && entry->grads >> i & 1u &&
 	       tape->value[entry->node.in[i]].grad;
+}
+
+int32_t hg__root_of(const hg_tape *tape, int64_t entry, int i)
+{
+	return tape->value[tape->entry[entry].node.in[i]].root;
 }
 
 static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)

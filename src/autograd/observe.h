@@ -1,10 +1,13 @@
 #ifndef HG_AUTOGRAD_OBSERVE_H
 #define HG_AUTOGRAD_OBSERVE_H
 
-#include "autograd/tape.h"
 #include "core/buffer.h"
+#include "halfgraph/tape.h"
+#include "kernels/kernels.h"
 
 HG_EXTERN_C_BEGIN
+
+struct hg__entry;
 
 /* The observer of a tape that trains: which tensors of a step it inspects, when, and the calls that
  * do it. The tensors are
@@ -61,14 +64,24 @@ struct hg__watch {
 	int64_t now;            /* the number of the step at that time */
 };
 
+/* How much the arena may grow so that tensors stay for an observer: a little (observe_stay.c), not
+ * at all, or as much as all of them need. */
+enum hg__room { HG__ROOM_LITTLE = 0, HG__ROOM_NONE = 1, HG__ROOM_ALL = 2 };
+
+/* What a tape knows of its observers. */
+struct hg__observing {
+	enum hg__room room; /* what hg_tape_observe asked for */
+	int stays;          /* some buffer stays for an observer longer than the step needs it */
+	/* set while the step of this observer is queued; NULL: the pass is not observed */
+	struct hg__watch *watch;
+	size_t bytes; /* device memory of all observers of the tape */
+};
+
 /* observe.c: does the observer inspect the result of this entry? Is the backward of this entry the
  * last that contributes to the gradient of operand i, that is, of value hg__root_of? */
 int hg__is_watched(const hg_tape *tape, const struct hg__entry *entry);
 int hg__completes(const hg_tape *tape, int64_t entry, int i);
-static inline int32_t hg__root_of(const hg_tape *tape, int64_t entry, int i)
-{
-	return tape->value[tape->entry[entry].node.in[i]].root;
-}
+int32_t hg__root_of(const hg_tape *tape, int64_t entry, int i);
 
 /* observe_stay.c: places all spans in the arena, once their lifetimes are known. Whether a step
  * will be observed is not known then, so tensors may stay for nothing. */
@@ -80,13 +93,6 @@ HG_NODISCARD hg_status hg__tape_tighten(hg_tape *tape);
  * can wait for an inspection. */
 HG_NODISCARD hg_status hg__watch_plan(struct hg__watch *watch);
 HG_NODISCARD hg_status hg__watch_sums(struct hg__watch *watch);
-
-/* The last position at which a span still holds its tensor. No span: the tensor has memory of its
- * own. */
-static inline int32_t hg__last_of(const hg_tape *tape, int32_t span)
-{
-	return span >= 0 ? tape->span[span].last : INT32_MAX;
-}
 
 /* observe_run.c: the tape is compiled and trains; every > 0. */
 HG_NODISCARD hg_status hg__watch_create(hg_tape *tape, int64_t every, struct hg__watch **watch);

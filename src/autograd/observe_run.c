@@ -1,5 +1,6 @@
 /* Makes the observer's tables on the device, queues its inspections, and reads the counts. */
 #include "autograd/observe.h"
+#include "autograd/tape.h"
 
 /* ---- tables ---- */
 
@@ -92,7 +93,7 @@ hg_status hg__watch_create(hg_tape *tape, int64_t every, struct hg__watch **out)
 	w->tape = tape;
 	w->every = every;
 	const hg_status status = make_tables(w);
-	tape->watch_bytes += device_bytes(w);
+	tape->observing.bytes += device_bytes(w);
 	if (status < 0) {
 		hg__watch_free(w);
 		return status;
@@ -106,7 +107,7 @@ void hg__watch_free(struct hg__watch *w)
 	if (!w)
 		return;
 	hg_context *ctx = w->tape->ctx;
-	w->tape->watch_bytes -= device_bytes(w);
+	w->tape->observing.bytes -= device_bytes(w);
 	struct hg__buffer *const buffers[] = {&w->table, &w->probe_device, &w->sample, &w->state,
 	                                      &w->copy};
 	for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)

@@ -11,6 +11,7 @@
  * allows. This makes the fewest stretches, because tensors of one stretch take no memory from the
  * others. */
 #include "autograd/observe.h"
+#include "autograd/tape.h"
 
 /* The observer may take a 20th of the arena that the step needs. */
 #define STAY_SHARE 20
@@ -18,7 +19,7 @@
 void hg_tape_observe(hg_tape *tape, int on)
 {
 	if (hg__tape_open(tape, "hg_tape_observe"))
-		tape->room = on ? HG__ROOM_ALL : HG__ROOM_NONE;
+		tape->observing.room = on ? HG__ROOM_ALL : HG__ROOM_NONE;
 }
 
 /* ---- when each span is ready ---- */
@@ -53,12 +54,12 @@ static void find_ready(hg_tape *tape)
  * ready later stay no longer than the step needs them; earlier ones have their length already. */
 static hg_status place_stretch(hg_tape *tape, int32_t from, int32_t to)
 {
-	tape->stays = 0;
+	tape->observing.stays = 0;
 	for (int64_t i = 0; i < tape->spans; i++) {
 		struct hg__span *span = &tape->span[i];
 		if (span->ready > from)
 			span->last = span->ready <= to && span->until < to ? to : span->until;
-		tape->stays |= span->last > span->until;
+		tape->observing.stays |= span->last > span->until;
 	}
 	return hg__arena_place(tape->ctx, tape->span, tape->spans, &tape->arena_bytes);
 }
@@ -100,9 +101,9 @@ hg_status hg__tape_place(hg_tape *tape)
 	const int32_t end = 2 * tape->alive + 1;
 	find_ready(tape);
 	HG__TRY(hg__tape_tighten(tape));
-	if (!tape->trains || tape->room == HG__ROOM_NONE)
+	if (!tape->trains || tape->observing.room == HG__ROOM_NONE)
 		return HG_OK;
-	if (tape->room == HG__ROOM_ALL)
+	if (tape->observing.room == HG__ROOM_ALL)
 		return place_stretch(tape, -1, end);
 	const size_t limit = tape->arena_bytes + tape->arena_bytes / STAY_SHARE;
 	for (int32_t from = -1; from < end;)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "autograd/observe.h"
+#include "autograd/tape.h"
 
 #define LONGEST (HG__PROBE_ROWS / 2)
 

@@ -1,4 +1,4 @@
-#include "autograd/observe.h"
+#include "autograd/tape.h"
 
 /* Replays a compiled tape. Nothing here allocates, waits or reads data, so a training step can be
  * captured. */
@@ -55,14 +55,14 @@ hg_status hg_tape_forward(hg_tape *tape)
 	tape->stage = HG__COMPILED;
 	if (tape->arena_owner)
 		tape->arena_owner->stage = HG__COMPILED; /* its values are overwritten */
-	hg__watch_begin(tape->watch);
+	hg__watch_begin(tape->observing.watch);
 	HG__TRY(begin_overflow_flag(tape));
 	for (int64_t i = 0; i < tape->forwards; i++) {
 		const struct hg__task *task = &tape->forward[i];
 		HG__TRY(task->call.node->op->forward(&task->call));
 		HG__TRY(guard_stored(&task->call));
 		HG__TRY(call_hook(tape, task, 0));
-		HG__TRY(hg__watch_after(tape->watch, i));
+		HG__TRY(hg__watch_after(tape->observing.watch, i));
 	}
 	tape->stage = HG__FORWARDED;
 	return HG_OK;
@@ -137,7 +137,7 @@ hg_status hg_tape_backward(hg_tape *tape)
 			HG__TRY(hg__tape_add_parts(tape, task));
 			HG__TRY(call_hook(tape, task, 1));
 		}
-		HG__TRY(hg__watch_after(tape->watch, tape->forwards + i));
+		HG__TRY(hg__watch_after(tape->observing.watch, tape->forwards + i));
 	}
 	return HG_OK;
 }

@@ -1,6 +1,7 @@
 #ifndef HG_AUTOGRAD_TAPE_H
 #define HG_AUTOGRAD_TAPE_H
 
+#include "autograd/observe.h"
 #include "autograd/op.h"
 #include "autograd/param.h"
 
@@ -134,10 +135,6 @@ struct hg__hook {
 
 enum hg__stage { HG__RECORDING = 0, HG__COMPILED = 1, HG__FORWARDED = 2 };
 
-/* How much the arena may grow so that tensors stay for an observer: a little (observe_stay.c), not
- * at all, or as much as all of them need. */
-enum hg__room { HG__ROOM_LITTLE = 0, HG__ROOM_NONE = 1, HG__ROOM_ALL = 2 };
-
 /* Tapes of one set of parameters get different tags, up to this many. */
 #define HG__TAPE_TAGS 2047u
 
@@ -175,11 +172,7 @@ struct hg_tape {
 	const char *largest_name; /* of the largest buffer of the arena */
 	size_t largest_bytes;
 	const struct hg__hook *hook;
-	int stays; /* some buffer stays for an observer longer than the step needs it */
-	enum hg__room room;
-	/* observe.h: set while its step is queued; NULL: the pass is not observed */
-	struct hg__watch *watch;
-	size_t watch_bytes; /* device memory of all observers of this tape */
+	struct hg__observing observing;
 };
 
 /* tape.c: the first mistake in recording stays; later ones are dropped. fail writes the message;
@@ -256,6 +249,12 @@ HG_NODISCARD hg_status hg__tape_fuse(hg_tape *tape);
 
 /* plan.c: which nodes run, which values get a gradient, and how long each buffer lives. */
 HG_NODISCARD hg_status hg__tape_lives(hg_tape *tape);
+/* The last position at which a span still holds its tensor. No span: the tensor has memory of its
+ * own. */
+static inline int32_t hg__last_of(const hg_tape *tape, int32_t span)
+{
+	return span >= 0 ? tape->span[span].last : INT32_MAX;
+}
 /* arena.c: gives each span an offset so that no two spans that are in use at the same time overlap;
  * *bytes is the size of the arena. */
 HG_NODISCARD hg_status hg__arena_place(hg_context *ctx, struct hg__span *span, int64_t count,

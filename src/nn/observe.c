@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "autograd/observe.h"
+#include "autograd/tape.h"
 #include "core/versioned.h"
 #include "nn/step.h"
 #include "precision/bound.h"

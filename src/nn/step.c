@@ -7,6 +7,7 @@
 #include "nn/step.h"
 
 #include "autograd/observe.h"
+#include "autograd/tape.h"
 #include "core/versioned.h"
 #include "nn/optim/optim.h"
 
@@ -42,9 +43,9 @@ static hg_status queue_run(hg_step *s)
 
 static hg_status queue_step(hg_step *s)
 {
-	s->tape->watch = s->watch;
+	s->tape->observing.watch = s->watch;
 	const hg_status status = queue_run(s);
-	s->tape->watch = NULL;
+	s->tape->observing.watch = NULL;
 	HG__TRY(status);
 	HG__TRY(hg__optim_check_grads(s->optim));
 	if (s->watch)

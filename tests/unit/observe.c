@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "autograd/observe.h"
+#include "autograd/tape.h"
 #include "graphs.h"
 #include "halfgraph/model.h"
 #include "halfgraph/observe.h"
@@ -448,7 +449,7 @@ static void what_stays_gives_way(void)
 		rig_open(&r, test_context(), NULL, hg_policy_fp16(), stays);
 		CHECK_OK(hg_tape_plan(r.b.tape, &plan));
 		arena[stays] = plan.arena_bytes;
-		CHECK_EQ_I(r.b.tape->stays, stays);
+		CHECK_EQ_I(r.b.tape->observing.stays, stays);
 		other = plan.total_bytes - plan.arena_bytes; /* with what libraries have still to take */
 		rig_close(&r);
 	}
@@ -457,7 +458,7 @@ static void what_stays_gives_way(void)
 	ctx->memory_limit = other + arena[0] + 2048; /* not enough for the one, enough for the other */
 	struct rig r;
 	rig_open(&r, ctx, NULL, hg_policy_fp16(), 1);
-	CHECK(!r.b.tape->stays && r.b.tape->arena_bytes == arena[0]);
+	CHECK(!r.b.tape->observing.stays && r.b.tape->arena_bytes == arena[0]);
 	ctx->memory_limit = 0;
 	rig_close(&r);
 }
@@ -512,7 +513,7 @@ static hg_status life(hg_context *ctx)
 	const int64_t calls = f->calls;
 	f->fail_at = -1;
 	CHECK(status < 0 || (o.step == 0 && o.rows == N && r.step->watch->probes > 1));
-	CHECK((r.step != NULL) == (status >= 0) && (r.b.tape->watch_bytes > 0) == (status >= 0));
+	CHECK((r.step != NULL) == (status >= 0) && (r.b.tape->observing.bytes > 0) == (status >= 0));
 	rig_close(&r);
 	f->calls = calls;
 	return status;
