@@ -129,9 +129,9 @@ constexpr struct {
 	hg_status (*forward)(hg_context *, const struct hg__epilogue_args *);
 	hg_status (*backward)(hg_context *, const struct hg__epilogue_back_args *);
 } table[1 + HG__ACT_EPILOGUES][2] = {
-#define BOTH(f)                                         \
-	{{run<after<f, false>>, run_back<after<f, false>>}, \
-	 {run<after<f, true>>, run_back<after<f, true>>}},
+#define BOTH(f)                                               \
+	{{run<act_drop<f, false>>, run_back<act_drop<f, false>>}, \
+	 {run<act_drop<f, true>>, run_back<act_drop<f, true>>}},
     BOTH(identity)
 #define HG_FUNCTION(...)
 #define HG_EPILOGUE_FUNCTION(name, ...) BOTH(acts::name)
