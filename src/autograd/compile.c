@@ -1,12 +1,10 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "autograd/tape.h"
-#include "precision/bound.h"
-#include "precision/range.h"
+#include "autograd/result_range.h"
 
 /* hg_tape_compile: everything between the last recorded node and the first run. This file calls the
- * planning steps in order, checks labels and bounds the gradients. */
+ * planning steps in order, checks labels and has the gradients bounded. */
 
 /* Class numbers are data that the kernels trust, so they are read once, here: each must be a column
  * of the logits. Negative ones mean "unlabelled". */
@@ -92,135 +90,6 @@ static hg_status check_losses(hg_tape *tape)
 	return HG_OK;
 }
 
-static double *bound_of(struct hg__value *value, enum hg__assumption assumption)
-{
-	return assumption == HG__UNCONDITIONAL ? &value->unconditional_grad : &value->bound_grad;
-}
-
-static double *reach_of(struct hg__value *value, enum hg__assumption assumption)
-{
-	return assumption == HG__UNCONDITIONAL ? &value->unconditional_reach_grad : &value->reach_grad;
-}
-
-/* Roundings on the longest path to a gradient: any sum that backward can make, and 8 more. Only
- * gradients of parameters are sums over all rows. */
-static double depth_back(const hg_tape *tape, const struct hg__range *r,
-                         const struct hg__value *operand)
-{
-	const struct hg__value *out = &tape->value[r->node->out];
-	int64_t longest = out->cols;
-	const int64_t degrees[] = {r->facts.max_row_degree, r->facts.max_col_degree, r->batch_max};
-	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
-		longest = degrees[i] > longest ? degrees[i] : longest;
-	for (int i = 0; i < r->node->n_in; i++)
-		longest = r->shape[i].cols > longest ? r->shape[i].cols : longest;
-	if (operand->rows < out->rows)
-		longest = out->rows > longest ? out->rows : longest;
-	return 8.0 + (double)longest;
-}
-
-/* The bound on a gradient as it is stored in `dtype`, divided by the loss scale; it holds at any
- * scale of 1 or more. If a partial sum in f16 arithmetic may overflow, the result counts as one
- * that may overflow, too. */
-static double bound_stored_gradient(const hg_tape *tape, const struct hg__range *r, int i,
-                                    hg_dtype dtype)
-{
-	const hg_accumulate accumulate = i == 0 ? r->node->accumulate : HG_ACC_F32;
-	const struct hg__narrowing n = {
-	    .bound = isnan(r->din[i]) ? (double)INFINITY : r->din[i],
-	    .depth = fmax(r->depth_in[i], depth_back(tape, r, &tape->value[r->node->in[i]])),
-	    .inner = r->inner,
-	    .partial = fmin(hg__partial(accumulate, r->terms, HG_BATCH_EDGES, r->term), r->whole),
-	    .tiny = r->tiny,
-	    .terms = r->terms,
-	    .batch = HG_BATCH_EDGES,
-	    .state = dtype,
-	    .accumulate = accumulate,
-	    .unproved = HG_UNPROVED_PROMOTE};
-	const struct hg__resolved resolved = hg__resolve(&n);
-	return resolved.verdict == HG_PROMOTED ? fmax(resolved.bound, hg_dtype_get(HG_F16)->overflow)
-	                                       : resolved.bound;
-}
-
-/* Bound on the partial sums in f16 arithmetic before they are scaled, for the gradient of operand
- * 0: over a batch, or over a whole row if that is less. hg__partial rounds a term to a half at this
- * magnitude. Here the bound must also hold, times k, for gradients k times as large, k >= 1. So it
- * counts six roundings relative to a term, and four near 0 (bound.h) that a larger loss scale does
- * not increase. */
-static double bound_partial_sums(const struct hg__range *r)
-{
-	const double u = hg_dtype_get(HG_F16)->u, near_zero = 0x1p-25 * (1.0 + 2.0 * r->dout + r->term);
-	if (r->node->accumulate == HG_ACC_F32 || r->terms == 0)
-		return 0.0;
-	const int64_t batch = r->node->accumulate == HG_ACC_F16_NAIVE ? r->terms : HG_BATCH_EDGES;
-	const double terms = (double)(r->terms < batch ? r->terms : batch);
-	const double counted =
-	    terms * (r->term + near_zero) * (1.0 + hg__gamma(6.0, u)) * hg__growth_f16(terms);
-	return r->dout == 0.0 ? 0.0 : fmin(counted, r->whole);
-}
-
-hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node,
-                              enum hg__assumption assumption, double dout, const hg_dtype *part,
-                              struct hg__range *r)
-{
-	HG__TRY(hg__tape_range(tape, node, assumption, r));
-	r->out = assumption == HG__UNCONDITIONAL ? node->unconditional : node->bound;
-	r->dout = dout;
-	node->op->range_back(r);
-	for (int i = 0; i < node->n_in; i++) {
-		if (node->in[i] < 0)
-			continue;
-		r->din[i] = bound_stored_gradient(tape, r, i, part[i]);
-		r->reach[i] =
-		    part[i] == HG_F16 ? fmax(r->din[i], i == 0 ? bound_partial_sums(r) : 0.0) : 0.0;
-		r->reach[i] = fmax(r->reach[i], r->held);
-	}
-	return HG_OK;
-}
-
-/* Bounds the gradients of an entry's operands and adds the bounds to those of earlier
- * contributions. Each addition is stored, so each is rounded. */
-static hg_status bound_operands(hg_tape *tape, const struct hg__entry *entry,
-                                enum hg__assumption assumption)
-{
-	const struct hg__node *node = &entry->node;
-	hg_dtype part[HG__MAX_IN];
-	struct hg__range r;
-	for (int i = 0; i < node->n_in; i++)
-		part[i] = node->in[i] < 0 ? HG_F32 : hg__part_dtype(node, i, &tape->value[node->in[i]]);
-	HG__TRY(hg__tape_range_back(tape, node, assumption,
-	                            *bound_of(&tape->value[node->out], assumption), part, &r));
-	for (int i = 0; i < node->n_in; i++) {
-		if (node->in[i] < 0 || !(entry->grads >> i & 1u))
-			continue;
-		struct hg__value *root = &tape->value[tape->value[node->in[i]].root];
-		double *bound = bound_of(root, assumption), *reach = reach_of(root, assumption);
-		const int half = hg__grad_dtype(root) == HG_F16;
-		const double narrowed = half ? 1.0 + 0x1p-11 : 1.0 + 0x1p-24;
-		*bound = *bound > 0.0 ? (*bound + r.din[i]) * narrowed + 0x1p-25 : r.din[i];
-		*reach = fmax(*reach, fmax(half ? *bound : 0.0, r.reach[i]));
-	}
-	return HG_OK;
-}
-
-/* Bounds the gradients at loss scale 1 by the backward rules of the ops, with every rounding. The
- * bounds are for the tables of explain.c only: if a gradient overflows all the same, the step's
- * finite check finds it and the loss scale shrinks. */
-static hg_status bound_gradients(hg_tape *tape, enum hg__assumption assumption)
-{
-	if (tape->value[tape->output].grad)
-		*bound_of(&tape->value[tape->output], assumption) = 1.0;
-	for (int64_t k = tape->entries - 1; k >= 0; k--) {
-		struct hg__entry *entry = &tape->entry[k];
-		if (!entry->back)
-			continue;
-		*(assumption == HG__UNCONDITIONAL ? &entry->node.unconditional_dy : &entry->node.bound_dy) =
-		    *bound_of(&tape->value[entry->node.out], assumption);
-		HG__TRY(bound_operands(tape, entry, assumption));
-	}
-	return HG_OK;
-}
-
 static hg_status find_largest(hg_tape *tape)
 {
 	char text[96], name[80];
@@ -261,8 +130,7 @@ static hg_status compile_recorded(hg_tape *tape, hg_var output)
 	HG__TRY(hg__tape_fuse(tape));
 	HG__TRY(hg__tape_lives(tape));
 	HG__TRY(check_losses(tape));
-	HG__TRY(bound_gradients(tape, HG__UNCONDITIONAL));
-	HG__TRY(bound_gradients(tape, HG__ASSUMED));
+	HG__TRY(hg__bound_gradients(tape));
 	HG__TRY(find_largest(tape));
 	HG__TRY(hg__tape_place(tape));
 	return hg__tape_tasks(tape);

@@ -36,17 +36,20 @@ static int is_listed(const hg_tape *tape, const struct hg__value *value, enum pa
 
 static hg_evidence evidence_of(const struct hg__value *value)
 {
-	return value->kind == HG__INPUT && value->bound < (double)INFINITY
+	return value->kind == HG__INPUT && value->known[HG__ASSUMED].largest < (double)INFINITY
 	           ? HG_EVIDENCE_EXACT
-	           : hg__evidence_of(value->unconditional, value->bound);
+	           : hg__evidence_of(value->known[HG__UNCONDITIONAL].largest,
+	                             value->known[HG__ASSUMED].largest);
 }
 
 /* A leaf was narrowed when it was uploaded, so it is finite, or its owner made a mistake. A weight
  * is narrowed in every step. */
 static void describe_leaf(const struct hg__value *value, hg_narrowing *out)
 {
-	const struct hg__narrowing n = {
-	    .bound = value->bound, .depth = 1.0, .state = value->dtype, .unproved = HG_UNPROVED_GUARD};
+	const struct hg__narrowing n = {.bound = value->known[HG__ASSUMED].largest,
+	                                .rounding.depth = 1.0,
+	                                .state = value->dtype,
+	                                .unproved = HG_UNPROVED_GUARD};
 	const hg_verdict verdict = hg__resolve(&n).verdict;
 	out->op = value->kind == HG__PARAM ? "weight" : "input";
 	out->layer = value->name;
@@ -59,8 +62,8 @@ static void describe_leaf(const struct hg__value *value, hg_narrowing *out)
 static void describe_result(const hg_tape *tape, const struct hg__value *value, hg_narrowing *out)
 {
 	const struct hg__entry *entry = &tape->entry[value->node];
-	out->bound = entry->node.rule_bound;
-	out->sure = entry->node.unconditional_rule_bound;
+	out->bound = entry->node.rule_bound[HG__ASSUMED];
+	out->sure = entry->node.rule_bound[HG__UNCONDITIONAL];
 	out->evidence = hg__evidence_of(out->sure, out->bound);
 	out->op = hg__entry_title(entry);
 	out->layer = entry->node.scope;
@@ -71,7 +74,8 @@ static void describe_result(const hg_tape *tape, const struct hg__value *value, 
 
 double hg__bound_of_gradient(const struct hg__value *value, double scale)
 {
-	const double bound = scale * value->bound_grad, reach = scale * value->reach_grad;
+	const double bound = scale * value->gradient[HG__ASSUMED].largest,
+	             reach = scale * value->gradient[HG__ASSUMED].largest_half;
 	const int fits =
 	    bound < hg_dtype_get(HG_F32)->overflow && reach < hg_dtype_get(HG_F16)->overflow;
 	return hg__grad_dtype(value) == HG_F16 ? reach : fits ? bound : (double)INFINITY;
@@ -83,8 +87,8 @@ hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *val
 {
 	const hg_policy *policy = &tape->params->policy;
 	const double most = policy->loss_scale.enabled ? (double)policy->loss_scale.max_scale : 1.0;
-	const struct hg__narrowing n = {.bound = value->unconditional_grad * most,
-	                                .depth = 1.0,
+	const struct hg__narrowing n = {.bound = value->gradient[HG__UNCONDITIONAL].largest * most,
+	                                .rounding.depth = 1.0,
 	                                .state = value->dtype,
 	                                .accumulate = HG_ACC_F32,
 	                                .unproved = HG_UNPROVED_GUARD};
@@ -98,10 +102,12 @@ static void describe_gradient(const hg_tape *tape, const struct hg__value *value
 {
 	describe_result(tape, value, out);
 	out->backward = 1;
-	const int inside = value->reach_grad > value->bound_grad;
-	out->bound = value->dtype == HG_F16 ? value->reach_grad : value->bound_grad;
-	out->sure =
-	    value->dtype == HG_F16 ? value->unconditional_reach_grad : value->unconditional_grad;
+	const int inside =
+	    value->gradient[HG__ASSUMED].largest_half > value->gradient[HG__ASSUMED].largest;
+	out->bound = value->dtype == HG_F16 ? value->gradient[HG__ASSUMED].largest_half
+	                                    : value->gradient[HG__ASSUMED].largest;
+	out->sure = value->dtype == HG_F16 ? value->gradient[HG__UNCONDITIONAL].largest_half
+	                                   : value->gradient[HG__UNCONDITIONAL].largest;
 	out->evidence = hg__evidence_of(out->sure, out->bound);
 	out->because = inside ? "at loss scale 1, of halves on the way to it" : "at loss scale 1";
 	out->accumulate = value->dtype == HG_F16 ? tape->params->policy.accumulate : HG_ACC_F32;
@@ -134,8 +140,8 @@ static hg_narrowing describe_narrowing(const hg_tape *tape, const struct hg__val
 	hg_narrowing out = HG_NARROWING_INIT;
 	out.node = value->node;
 	out.state = value->dtype;
-	out.bound = value->bound;
-	out.sure = value->unconditional;
+	out.bound = value->known[HG__ASSUMED].largest;
+	out.sure = value->known[HG__UNCONDITIONAL].largest;
 	out.evidence = evidence_of(value);
 	if (part == LEAVES)
 		describe_leaf(value, &out);

@@ -4,6 +4,7 @@
 #include "halfgraph/graph.h"
 #include "halfgraph/tape.h"
 #include "kernels/kernels.h"
+#include "precision/range.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -61,21 +62,14 @@ struct hg__node {
 	int64_t counted;
 	hg_accumulate accumulate;
 	hg_verdict verdict;
-	/* on |out|, assuming of the weights what policy.h says, and without; behind a guard at most
-	 * 65504; INFINITY if unknown */
-	double bound, unconditional;
-	double rule_bound, unconditional_rule_bound; /* the same by the rules alone, guard or not */
-	int by_weights;                    /* guarded by the weights alone (precision/range.h) */
-	double sum;                        /* on the sum of |out| over the edges of a row: hg__range */
-	hg_graph *sum_of;                  /* ... of this graph */
-	double least, unconditional_least; /* no |out| is smaller: hg__range */
-	int sign;                          /* of out: hg__range */
+	int by_weights; /* guarded by the weights alone (precision/range.h) */
+	/* bound on |out| by the range rules alone, without the limit of a guard */
+	double rule_bound[HG__ASSUMPTIONS];
 	/* the result is stored x 2^-shift, so that it fits; everything said of it is said of the result
 	 * itself */
 	int shift;
 	/* a half or an error, whatever the policy says (halfgraph/shadow.h) */
 	int shadow;
-	double bound_dy, unconditional_dy;              /* on |gradient of out| at loss scale 1 */
 	_Alignas(8) unsigned char attr[HG__ATTR_BYTES]; /* the op's own struct */
 };
 
@@ -125,67 +119,6 @@ struct hg__call {
 	int shift[HG__MAX_IN], shift_out;
 };
 
-/* The words of a rule: long enough for a fused node's chain of them. */
-#define HG__BECAUSE 192
-
-/* What range rules may use besides the operands' bounds. All in f64; the rounding of the result is
- * added by the caller (precision/range.h). */
-struct hg__range {
-	const struct hg__node *node;
-	hg_mode mode;
-	struct hg__shape shape[HG__MAX_IN];
-	double in[HG__MAX_IN]; /* bounds on |operand| */
-	double
-	    /* of one number an edge and head: bounds on the sum of |operand| over the edges of a row,
-	     * as stored; INFINITY where none is known */
-	    sum[HG__MAX_IN];
-	double least[HG__MAX_IN]; /* no |operand| is smaller; 0 where that is not known */
-	/* 1: no operand is below 0, -1: none above; 0: not known. (A NaN is neither) */
-	int sign[HG__MAX_IN];
-	hg_graph_facts facts; /* of node->graph */
-	/* nodes of the largest graph of the batch, and of the smallest that has any */
-	int64_t batch_max, batch_min;
-	/* to be set: bound on |out| in exact arithmetic, INFINITY if none */
-	double out;
-	/* may be set: roundings on the longest way to a result. Preset: 8, and, but for
-	 * HG__ELEMENTWISE, the longest sum at hand */
-	double depth;
-	/* may be set: bound on what is held in f32 on the way, where that may be more than the result.
-	 * Preset: 0 */
-	double inner;
-	/* to be set > 0 by an op whose sums run in the policy's accumulation type (node->accumulate):
-	 * terms of the longest sum */
-	int64_t terms;
-	/* ... the bound on each |term| before scaling, in f16 arithmetic; terms 0: the node accumulates
-	 * in f32 */
-	double term;
-	/* ... on any sum of |terms| before scaling, as f16 arithmetic makes it. Preset: INFINITY, they
-	 * are counted then */
-	double whole;
-	/* ... on what rounding near 0 adds to the result in f16 arithmetic. Backward all four speak of
-	 * operand 0's gradient */
-	double tiny;
-	double dout;            /* backward: bound on |gradient of out| */
-	double din[HG__MAX_IN]; /* backward, to be set */
-	/* Backward, may be set: bound on halves that are stored on the way to a gradient. Preset: 0 */
-	double held;
-	/* Backward, set by hg__tape_range_back: the largest half on the way to each gradient, itself
-	 * included where it is one: `held`, and what its sums in f16 are before they are scaled. At
-	 * most k times as much where the gradient of out is k times as large, k >= 1. */
-	double reach[HG__MAX_IN];
-	/* backward, may be set: as depth, of each of them, where sums are longer than any row, column
-	 * or degree at hand */
-	double depth_in[HG__MAX_IN];
-	double sum_out; /* forward, may be set: as sum, of the result. Preset: INFINITY */
-	/* forward, may be set: as least, of the result before its roundings, each of which moves it by
-	 * a share of itself. Preset: 0 */
-	double least_out;
-	/* forward, may be set: as sign, of the result, by what the op is. Preset: 0 */
-	int sign_out;
-	/* forward, to be set (hg__because): the rule with its numbers, "row sums 12.3 x |X|" */
-	char because[HG__BECAUSE];
-};
-
 /* Test inputs. The battery gives the extents; the op says what operands it wants. */
 struct hg__extent {
 	int64_t n, m, graphs, d; /* of the graph at hand (square), and the feature width to try */
@@ -220,6 +153,9 @@ struct hg__cost {
 	double bytes, flops;
 };
 struct hg__about;
+struct hg__range;      /* range_rule.h */
+struct hg__derivation; /* range_rule.h */
+struct hg__gradients;  /* range_rule.h */
 
 struct hg__op {
 	const char *name;
@@ -251,8 +187,9 @@ struct hg__op {
 	/* Optional (NULL: never): may the result of this node be stored x 2^-call->shift_out? */
 	int (*rescales)(const struct hg__node *node);
 	hg_status (*infer)(struct hg__infer *s);
-	void (*range)(struct hg__range *r);
-	void (*range_back)(struct hg__range *r);
+	/* The range rules: what is known of the result and of the gradients (range_rule.h). */
+	struct hg__known (*range)(const struct hg__range *r, struct hg__derivation *how);
+	void (*range_back)(const struct hg__range *r, struct hg__gradients *grad);
 	hg_status (*forward)(const struct hg__call *c);
 	hg_status (*backward)(const struct hg__call *c);
 	/* Optional (NULL): called once when the tape compiles, operands' shapes and graph set: have the

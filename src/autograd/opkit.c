@@ -1,10 +1,6 @@
 #include "autograd/opkit.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-
-#include "core/text.h"
-#include "precision/bound.h"
 
 hg_status hg__want_present(const struct hg__infer *s, int i, const char *name)
 {
@@ -76,28 +72,6 @@ hg_status hg__want_attr(const struct hg__infer *s, int ok, const char *name, dou
 {
 	return ok ? HG_OK
 	          : hg__infer_fail(s, HG_ERR_ARG, "%s is %g, expected %s", name, found, expected);
-}
-
-void hg__because(struct hg__range *r, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	(void)hg__vprint(r->because, sizeof r->because, format, args);
-	va_end(args);
-}
-
-double hg__shares_sum(double terms)
-{
-	return (1.0 + hg__gamma(terms + 8.0, hg_dtype_get(HG_F32)->u)) *
-	           (1.0 + hg_dtype_get(HG_F16)->u) +
-	       terms * 0x1p-25;
-}
-
-void hg__shares_back(struct hg__range *r, double terms)
-{
-	const double s = hg__shares_sum(terms);
-	hg__on_the_way(r, hg__bound_mul(1.0 + s, r->dout));
-	r->din[0] = hg__bound_mul((1.0 + s) * (1.0 + s) / 8.0, r->dout);
 }
 
 hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alpha, struct hg__mat y)

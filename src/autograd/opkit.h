@@ -5,6 +5,7 @@
 
 #include "autograd/attr.h"
 #include "autograd/op.h"
+#include "autograd/range_rule.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -37,37 +38,6 @@ static inline struct hg__shape hg__shape_of(int64_t rows, int64_t cols, hg_dtype
 {
 	const struct hg__shape shape = {rows, cols, dtype, 1};
 	return shape;
-}
-
-/* Sets r->because, the rule as text. */
-void hg__because(struct hg__range *r, const char *format, ...) HG_PRINTF(2, 3);
-
-/* Product of bounds. 0 times unknown is 0, since a value with a bound is finite. */
-static inline double hg__bound_mul(double a, double b)
-{
-	return a == 0.0 || b == 0.0 ? 0.0 : a * b;
-}
-
-/* For shares p that add up to 1, as a softmax saves them. After rounding their sum is s <= (1 +
- * gamma)(1 + u16) + terms 2^-25: each share is rounded by up to gamma in f32 sums, then to a half,
- * relative to u16 or by half of the smallest subnormal. An element of the gradient is p (dp - sum
- * of p dp), at most p (1 - p + s - p) max|dp|. This is largest at p = (1 + s)/4:
- *
- *     (1 + s)^2/8 max|dp|,  half of which would be reached without rounding */
-double hg__shares_sum(double terms);
-void hg__shares_back(struct hg__range *r, double terms);
-
-/* The error that underflow adds to `terms` products of two numbers of this type, which are then
- * multiplied by `factor`. The product of two halves never underflows in f32. */
-static inline double hg__underflow(hg_dtype of, double terms, double factor)
-{
-	return of == HG_F32 ? terms * factor * 0x1p-149 : 0.0;
-}
-
-/* Records the bound of an intermediate number in r->inner. */
-static inline void hg__on_the_way(struct hg__range *r, double bound)
-{
-	r->inner = fmax(r->inner, bound);
 }
 
 /* The factor between operand i as stored and the result as stored: `factor` x 2^(shift of the

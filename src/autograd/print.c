@@ -111,13 +111,13 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 	shape_text(out, out->dtype, shape, sizeof shape);
 	place_text(tape, out->span, place, sizeof place);
 	if (entry->back)
-		hg__print(dy, sizeof dy, "%.3g", node->bound_dy);
+		hg__print(dy, sizeof dy, "%.3g", out->gradient[HG__ASSUMED].largest);
 	if (entry->fused_into >= 0)
 		snprintf(note, sizeof note, " (in #%d)", (int)entry->fused_into);
 	hg__print(text, sizeof text, "%5" PRId64 "  %-*s  %-*s %-*s  %-20s %-9s %-8s %10.3g %10s %s%s",
 	          k, t->layer, node->scope, t->op, hg__entry_title(entry), t->operands, operands, shape,
-	          hg__accumulate_name(node->accumulate), hg_verdict_name(node->verdict), node->bound,
-	          dy, place, note);
+	          hg__accumulate_name(node->accumulate), hg_verdict_name(node->verdict),
+	          out->known[HG__ASSUMED].largest, dy, place, note);
 	t->write(t->user, text);
 }
 

@@ -71,7 +71,7 @@ static int choose_shift(const hg_tape *tape, int32_t entry)
 		if (k != entry && tape->entry[k].fused_into != entry)
 			continue;
 		const struct hg__entry *part = &tape->entry[k];
-		const int proved = shift_for(part->node.rule_bound),
+		const int proved = shift_for(part->node.rule_bound[HG__ASSUMED]),
 		          own = proved < 0 ? HG_SHIFT_MOST : proved;
 		if (!hg__may_rescale(tape, &part->node) || !part->op->rescales)
 			return 0;

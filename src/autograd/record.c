@@ -1,12 +1,7 @@
-#include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include "autograd/tape.h"
+#include "autograd/result_range.h"
 #include "core/rng.h"
-#include "core/text.h"
-#include "precision/bound.h"
-#include "precision/range.h"
 
 /* Recording one op node: check the arguments, bring the operands to one float type, infer the
  * shapes, decide the precision, append.
@@ -92,16 +87,6 @@ static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
 	return HG_OK;
 }
 
-static struct hg__shape shape_of(const hg_tape *tape, int32_t index)
-{
-	const struct hg__shape none = {0, 0, HG_F32, 0};
-	if (index < 0)
-		return none;
-	const struct hg__value *value = &tape->value[index];
-	const struct hg__shape shape = {value->rows, value->cols, value->dtype, 1};
-	return shape;
-}
-
 static hg_status infer_shapes(hg_tape *tape, const struct hg__node *node, hg_dtype state,
                               struct hg__infer *s)
 {
@@ -111,7 +96,7 @@ static hg_status infer_shapes(hg_tape *tape, const struct hg__node *node, hg_dty
 	s->mode = tape->mode;
 	s->state = state;
 	for (int i = 0; i < node->n_in; i++)
-		s->in[i] = shape_of(tape, node->in[i]);
+		s->in[i] = hg__value_shape(node->in[i] < 0 ? NULL : &tape->value[node->in[i]]);
 	HG__TRY(node->op->infer(s)); /* first: its messages name the operands */
 	for (int i = 0; i < node->op->min_in; i++)
 		if (node->in[i] < 0)
@@ -121,140 +106,20 @@ static hg_status infer_shapes(hg_tape *tape, const struct hg__node *node, hg_dty
 	return HG_OK;
 }
 
-/* The default of r->depth: roundings on the longest path to a result, which are those of the
- * longest sum that the op can make, and 8 more. */
-static double preset_depth(const struct hg__range *r)
-{
-	int64_t longest = 0;
-	if (r->node->op->traits & HG__ELEMENTWISE)
-		return 8.0;
-	for (int i = 0; i < r->node->n_in; i++)
-		longest = r->shape[i].cols > longest ? r->shape[i].cols : longest;
-	longest = r->facts.max_row_degree > longest ? r->facts.max_row_degree : longest;
-	longest = r->batch_max > longest ? r->batch_max : longest;
-	return 8.0 + (double)longest;
-}
-
-hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node,
-                         enum hg__assumption assumption, struct hg__range *r)
-{
-	const hg_graph_facts none = HG_GRAPH_FACTS_INIT;
-	*r = (struct hg__range){.node = node,
-	                        .mode = tape->mode,
-	                        .facts = none,
-	                        .out = INFINITY,
-	                        .sum_out = INFINITY,
-	                        .whole = INFINITY};
-	for (int i = 0; i < node->n_in; i++) {
-		r->shape[i] = shape_of(tape, node->in[i]);
-		const struct hg__value *operand = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
-		r->sum[i] = operand && (!node->graph || operand->sum_of == node->graph) ? operand->sum
-		                                                                        : (double)INFINITY;
-		r->in[i] = !operand                          ? 0.0
-		           : assumption == HG__UNCONDITIONAL ? operand->unconditional
-		                                             : operand->bound;
-		r->least[i] = !operand                          ? 0.0
-		              : assumption == HG__UNCONDITIONAL ? operand->unconditional_least
-		                                                : operand->least;
-		r->sign[i] = operand ? operand->sign : 0;
-	}
-	if (node->graph) {
-		HG__TRY(hg_graph_facts_get(node->graph, &r->facts));
-		r->batch_max = hg__graph_batch_max(node->graph);
-		r->batch_min = hg__graph_batch_min(node->graph);
-	}
-	r->depth = preset_depth(r);
-	return HG_OK;
-}
-
-/* The result of the node as a narrowing, from the operands' bounds with or without the assumption.
- * Also decides the accumulation type. */
-static hg_status narrowing_of(const hg_tape *tape, struct hg__node *node, const struct hg__infer *s,
-                              enum hg__assumption assumption, struct hg__range *r,
-                              struct hg__narrowing *n)
-{
-	const hg_policy *policy = &tape->params->policy;
-	HG__TRY(hg__tape_range(tape, node, assumption, r));
-	node->op->range(r);
-	node->accumulate = s->out.dtype == HG_F16 && r->terms > 0 ? policy->accumulate : HG_ACC_F32;
-	*n = (struct hg__narrowing){
-	    .bound = isnan(r->out) ? (double)INFINITY : r->out,
-	    .depth = r->depth,
-	    .inner = r->inner,
-	    .partial = fmin(hg__partial(node->accumulate, r->terms, HG_BATCH_EDGES, r->term), r->whole),
-	    .tiny = r->tiny,
-	    .terms = r->terms,
-	    .batch = HG_BATCH_EDGES,
-	    .shift = node->shift,
-	    .state = s->out.dtype,
-	    .accumulate = node->accumulate,
-	    .unproved = node->shadow ? HG_UNPROVED_REFUSE : policy->unproved};
-	return HG_OK;
-}
-
 /* The outcome of an attempt to record a node in one type, apart from its verdict. */
 struct attempt {
 	struct hg__infer s;
-	double exact; /* the bound before rounding */
-	char because[HG__BECAUSE];
+	struct hg__result result;
 };
-
-static void add_words(struct attempt *a, const char *format, ...) HG_PRINTF(2, 3);
-static void add_words(struct attempt *a, const char *format, ...)
-{
-	const size_t length = strlen(a->because);
-	va_list args;
-	va_start(args, format);
-	(void)hg__vprint(a->because + length, sizeof a->because - length, format, args);
-	va_end(args);
-}
-
-/* The graph over whose rows hg__value.sum is a sum. A node without a graph passes on that of its
- * operand 0. */
-static hg_graph *sum_of(const hg_tape *tape, const struct hg__node *node)
-{
-	return node->in[0] < 0 ? NULL : tape->value[node->in[0]].sum_of;
-}
-
-/* The lower bound r->least_out after the result is rounded and stored x 2^-shift. */
-static double stored_least(const struct hg__range *r, hg_dtype dtype, int shift)
-{
-	const double least = ldexp(r->least_out * (1.0 - hg__gamma(r->depth, hg_dtype_get(HG_F32)->u)),
-	                           -shift),
-	             stored = least - hg__bound_narrow(dtype, least);
-	return stored > 0.0 && stored < (double)INFINITY ? ldexp(stored, shift) : 0.0;
-}
 
 /* Operands, shapes and verdict for a node that runs in `state`. */
 static hg_status attempt_type(hg_tape *tape, struct hg__node *node, hg_dtype state,
                               struct attempt *a)
 {
-	struct hg__range r;
-	struct hg__narrowing sure, assumed;
 	HG__TRY(hg__unify_operands(tape, node, state));
 	HG__TRY(infer_shapes(tape, node, state, &a->s));
 	node->shift = a->s.out.dtype == HG_F16 ? node->shift : 0;
-	HG__TRY(narrowing_of(tape, node, &a->s, HG__UNCONDITIONAL, &r, &sure));
-	node->unconditional_least = stored_least(&r, a->s.out.dtype, node->shift);
-	node->sign = r.sign_out;
-	HG__TRY(narrowing_of(tape, node, &a->s, HG__ASSUMED, &r, &assumed));
-	node->least = stored_least(&r, a->s.out.dtype, node->shift);
-	const struct hg__resolved resolved = hg__resolve_assuming(&sure, &assumed);
-	node->verdict = resolved.verdict;
-	node->bound = resolved.bound;
-	node->unconditional = resolved.unconditional;
-	node->rule_bound = resolved.rule_bound;
-	node->unconditional_rule_bound = resolved.unconditional_rule_bound;
-	node->by_weights = resolved.by_weights;
-	node->sum = r.sum_out;
-	node->sum_of = node->graph ? node->graph : sum_of(tape, node);
-	a->exact = assumed.bound;
-	memcpy(a->because, r.because, sizeof a->because);
-	if (node->accumulate != HG_ACC_F32)
-		add_words(a, "; sums of at most %.3g before they are scaled", assumed.partial);
-	if (node->shift)
-		add_words(a, "; stored x 2^-%d", node->shift);
-	return HG_OK;
+	return hg__bound_result(tape, node, a->s.out.dtype, &a->result);
 }
 
 /* Behind a guard a half counts as at most 65504, because an overflow never goes unnoticed. Either
@@ -277,20 +142,20 @@ static hg_status decide_verdict(hg_tape *tape, struct hg__node *node, struct att
 		return hg__infer_fail(
 		    &a->s, HG_ERR_RANGE,
 		    "|out| may reach %.3g (%s), f16 holds 65504, and a shadow op is a half or an error",
-		    a->exact, a->because);
+		    a->result.exact, a->result.because);
 	if (node->verdict == HG_REFUSED)
 		return hg__infer_fail(&a->s, HG_ERR_RANGE,
 		                      "|out| may reach %.3g (%s), f16 holds 65504, and policy \"%s\" "
 		                      "refuses what is not proved",
-		                      a->exact, a->because, tape->params->policy.name);
+		                      a->result.exact, a->result.because, tape->params->policy.name);
 	if (node->verdict != HG_PROMOTED || promoted)
 		return HG_OK;
 	if (state == HG_F16)
 		HG__TRY(attempt_type(tape, node, HG_F32, a));
 	const int narrow = a->s.out.dtype == HG_F16;
 	node->verdict = narrow ? HG_GUARDED : HG_PROMOTED;
-	if (narrow)
-		node->bound = node->unconditional = hg_dtype_get(HG_F16)->max;
+	for (int i = HG__UNCONDITIONAL; narrow && i <= HG__ASSUMED; i++)
+		a->result.known[i].largest = hg_dtype_get(HG_F16)->max;
 	return HG_OK;
 }
 
@@ -298,10 +163,10 @@ static hg_status decide_verdict(hg_tape *tape, struct hg__node *node, struct att
  * address, so sizes and their sums never overflow. */
 #define MAX_ELEMENTS 0x1p44
 
-/* node: the node whose result the value is; NULL: the value is kept for backward, and nothing is
- * known of it. */
+/* The result of the entry that is recorded next, or what it keeps for backward. result: what is
+ * known of it; NULL: nothing. */
 static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg__shape *shape,
-                              const struct hg__node *node, int32_t *index)
+                              const struct hg__result *result, int shift, int32_t *index)
 {
 	*index = -1;
 	if (!shape->present)
@@ -310,19 +175,14 @@ static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg
 		return hg__tape_fail(tape, HG_ERR_NOMEM,
 		                     "a result of shape [%lld, %lld] is more than memory can hold",
 		                     (long long)shape->rows, (long long)shape->cols);
-	const struct hg__value value = {.kind = kind,
-	                                .dtype = shape->dtype,
-	                                .rows = shape->rows,
-	                                .cols = shape->cols,
-	                                .node = (int32_t)tape->entries,
-	                                .bound = node ? node->bound : (double)INFINITY,
-	                                .unconditional = node ? node->unconditional : (double)INFINITY,
-	                                .sum = node ? node->sum : (double)INFINITY,
-	                                .sum_of = node ? node->sum_of : NULL,
-	                                .least = node ? node->least : 0.0,
-	                                .unconditional_least = node ? node->unconditional_least : 0.0,
-	                                .sign = node ? node->sign : 0,
-	                                .shift = node ? node->shift : 0};
+	struct hg__value value = {.kind = kind,
+	                          .dtype = shape->dtype,
+	                          .rows = shape->rows,
+	                          .cols = shape->cols,
+	                          .node = (int32_t)tape->entries,
+	                          .shift = shift};
+	for (int a = HG__UNCONDITIONAL; a <= HG__ASSUMED; a++)
+		value.known[a] = result ? result->known[a] : hg__at_most((double)INFINITY);
 	return hg__tape_value(tape, &value, index);
 }
 
@@ -341,15 +201,18 @@ hg_status hg__tape_refit(hg_tape *tape, struct hg__entry *entry, int *fits)
 	entry->saves = a.s.saves;
 	for (int i = 0; i < HG__MAX_AUX && *fits; i++)
 		if (entry->node.aux[i] < 0)
-			HG__TRY(append_value(tape, HG__AUX, &a.s.aux[i], NULL, &entry->node.aux[i]));
-	return *fits ? hg__tape_text(tape, a.because, &entry->because) : HG_OK;
+			HG__TRY(append_value(tape, HG__AUX, &a.s.aux[i], NULL, 0, &entry->node.aux[i]));
+	if (!*fits)
+		return HG_OK;
+	memcpy(tape->value[entry->node.out].known, a.result.known, sizeof a.result.known);
+	return hg__tape_text(tape, a.result.because, &entry->because);
 }
 
 static hg_status append_entry(hg_tape *tape, struct hg__entry *entry, const struct attempt *a)
 {
 	const struct hg__infer *s = &a->s;
 	struct hg__node *node = &entry->node;
-	HG__TRY(hg__tape_text(tape, a->because, &entry->because));
+	HG__TRY(hg__tape_text(tape, a->result.because, &entry->because));
 	entry->grads = s->grads;
 	entry->saves = s->saves;
 	entry->fused_into = -1;
@@ -363,8 +226,8 @@ static hg_status append_entry(hg_tape *tape, struct hg__entry *entry, const stru
 	tape->entry = list;
 	HG__TRY(grown);
 	for (int i = 0; i < HG__MAX_AUX; i++)
-		HG__TRY(append_value(tape, HG__AUX, &s->aux[i], NULL, &node->aux[i]));
-	HG__TRY(append_value(tape, HG__RESULT, &s->out, node, &node->out));
+		HG__TRY(append_value(tape, HG__AUX, &s->aux[i], NULL, 0, &node->aux[i]));
+	HG__TRY(append_value(tape, HG__RESULT, &s->out, &a->result, node->shift, &node->out));
 	entry->op = node->op;
 	entry->scope = node->scope;
 	tape->value[node->out].f32_reasons = hg__f32_reasons_of(tape, node, s->out.dtype);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "autograd/about.h"
+#include "autograd/range_rule.h"
 #include "core/text.h"
 
 /* Checks the record of an op. An op that passes can be recorded, run both ways, bounded, costed and
@@ -149,18 +150,19 @@ static hg_status check_range(const struct hg__op *op, char *why)
 		return HG_OK;
 	struct hg__node node = {.op = op, .n_in = s.n_in};
 	memcpy(node.attr, s.attr, sizeof node.attr);
-	struct hg__range r = {.node = &node, .mode = HG_TRAIN, .out = NAN, .depth = 1.0, .dout = 1.0};
+	struct hg__range r = {.node = &node, .mode = HG_TRAIN, .dout = 1.0};
+	struct hg__derivation how = {.rounding.depth = 1.0};
+	struct hg__gradients grad = {.rounding = how.rounding};
 	for (int i = 0; i < HG__MAX_IN; i++) {
 		r.shape[i] = s.in[i].shape;
-		r.in[i] = s.in[i].shape.present ? 1.0 : 0.0;
-		r.sum[i] = INFINITY;
-		r.din[i] = NAN;
+		r.in[i] = hg__at_most(s.in[i].shape.present ? 1.0 : 0.0);
+		grad.largest[i] = NAN;
 	}
-	op->range(&r);
-	if (!(r.out >= 0.0))
+	r.out = op->range(&r, &how);
+	if (!(r.out.largest >= 0.0))
 		return hole(why, op, "range sets no bound");
-	op->range_back(&r);
-	return r.din[0] >= 0.0 ? HG_OK : hole(why, op, "range_back sets no bound for operand 0");
+	op->range_back(&r, &grad);
+	return grad.largest[0] >= 0.0 ? HG_OK : hole(why, op, "range_back sets no bound for operand 0");
 }
 
 hg_status hg__op_check(const struct hg__op *op, char *why)

@@ -152,12 +152,13 @@ static hg_status add_leaf(hg_tape *tape, struct hg__value *leaf, const char *nam
 	leaf->cols = leaf->tensor->mat.cols;
 	leaf->dtype = leaf->tensor->mat.dtype;
 	leaf->node = -1;
-	leaf->sum = INFINITY;
 	HG__TRY(hg__tape_text(tape, name, &leaf->name));
 	return hg__tape_value(tape, leaf, index);
 }
 
-static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *what, const char *name)
+/* amax: bound on its elements; negative or a NaN: they are read for it. */
+static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *what, const char *name,
+                          double amax)
 {
 	const hg_tensor *x = leaf->tensor;
 	if (!x)
@@ -173,10 +174,11 @@ static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *wha
 		return invalid;
 	hg_status status = HG_OK;
 	if (leaf->kind == HG__VARIABLE || !hg__is_float(x->mat.dtype))
-		leaf->bound = type_bound(x->mat.dtype);
-	else if (!(leaf->bound >= 0.0))
-		status = measure_amax(tape->ctx, x, &leaf->bound);
-	leaf->unconditional = leaf->bound;
+		amax = type_bound(x->mat.dtype);
+	else if (!(amax >= 0.0))
+		status = measure_amax(tape->ctx, x, &amax);
+	for (int a = HG__UNCONDITIONAL; a <= HG__ASSUMED; a++)
+		leaf->known[a] = hg__at_most(amax);
 	int32_t index = -1;
 	if (status >= 0)
 		status = add_leaf(tape, leaf, name ? name : "", &index);
@@ -185,30 +187,31 @@ static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *wha
 
 /* The smallest magnitude and the common sign of n numbers. An empty matrix may claim any: no
  * element contradicts it. */
-static void find_least_and_sign(const float *x, int64_t n, double *least, int *sign)
+static void find_least_and_sign(const float *x, int64_t n, struct hg__known *known)
 {
 	int below = 0, above = 0;
-	*least = n > 0 ? (double)INFINITY : 1.0;
+	known->least = n > 0 ? (double)INFINITY : 1.0;
 	for (int64_t i = 0; i < n; i++) {
-		*least = fmin(*least, isnan(x[i]) ? 0.0 : fabs((double)x[i]));
+		known->least = fmin(known->least, isnan(x[i]) ? 0.0 : fabs((double)x[i]));
 		below |= !(x[i] >= 0.0f);
 		above |= !(x[i] <= 0.0f);
 	}
-	*sign = !below ? 1 : !above ? -1 : 0;
+	known->sign = !below ? 1 : !above ? -1 : 0;
 }
 
 hg_status hg__tape_least(hg_tape *tape, int32_t index)
 {
 	struct hg__value *value = &tape->value[index];
 	const int64_t count = value->rows * value->cols;
-	if (value->kind != HG__INPUT || !hg__is_float(value->dtype) || value->least > 0.0)
+	if (value->kind != HG__INPUT || !hg__is_float(value->dtype) ||
+	    value->known[HG__UNCONDITIONAL].least > 0.0)
 		return HG_OK;
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(tape->ctx, (size_t)count + 1, sizeof(float), "a constant", &memory));
 	const hg_status status = count ? hg_tensor_download(value->tensor, memory, HG_F32) : HG_OK;
 	if (status >= 0)
-		find_least_and_sign(memory, count, &value->least, &value->sign);
-	value->unconditional_least = value->least;
+		for (int a = HG__UNCONDITIONAL; a <= HG__ASSUMED; a++)
+			find_least_and_sign(memory, count, &value->known[a]);
 	hg__host_free(tape->ctx, memory, ((size_t)count + 1) * sizeof(float));
 	return status;
 }
@@ -217,8 +220,8 @@ hg_var hg_tape_input(hg_tape *tape, const hg_tensor *x, const char *name, double
 {
 	if (!hg__tape_open(tape, "hg_tape_input"))
 		return invalid;
-	struct hg__value leaf = {.kind = HG__INPUT, .tensor = x, .bound = amax};
-	return record_leaf(tape, &leaf, "hg_tape_input", name);
+	struct hg__value leaf = {.kind = HG__INPUT, .tensor = x};
+	return record_leaf(tape, &leaf, "hg_tape_input", name, amax);
 }
 
 hg_var hg_tape_variable(hg_tape *tape, const hg_tensor *x, const char *name)
@@ -226,7 +229,7 @@ hg_var hg_tape_variable(hg_tape *tape, const hg_tensor *x, const char *name)
 	if (!hg__tape_open(tape, "hg_tape_variable"))
 		return invalid;
 	struct hg__value leaf = {.kind = HG__VARIABLE, .tensor = x};
-	return record_leaf(tape, &leaf, "hg_tape_variable", name);
+	return record_leaf(tape, &leaf, "hg_tape_variable", name, 0.0);
 }
 
 /* Assumes how large the elements of a parameter may become (policy.h). An earlier tape's assumption
@@ -240,7 +243,10 @@ static hg_status assume_weight_bound(hg_tape *tape, struct hg__value *leaf)
 		param->reach = (double)(float)fmax(HG_WEIGHT_ROOM * amax, HG_WEIGHT_LEAST);
 		param->params->reaches++;
 	}
-	leaf->bound = fmin(param->reach * (1.0 + hg_dtype_get(HG_F16)->u), leaf->unconditional);
+	const double type = type_bound(param->working->mat.dtype);
+	leaf->known[HG__UNCONDITIONAL] = hg__at_most(type);
+	leaf->known[HG__ASSUMED] =
+	    hg__at_most(fmin(param->reach * (1.0 + hg_dtype_get(HG_F16)->u), type));
 	return HG_OK;
 }
 
@@ -258,10 +264,7 @@ hg_var hg_tape_param(hg_tape *tape, hg_param *param)
 	for (int32_t i = 0; i < (int32_t)tape->values; i++)
 		if (tape->value[i].param == param)
 			return hg__tape_var(tape, i);
-	struct hg__value leaf = {.kind = HG__PARAM,
-	                         .param = param,
-	                         .tensor = param->working,
-	                         .unconditional = type_bound(param->working->mat.dtype)};
+	struct hg__value leaf = {.kind = HG__PARAM, .param = param, .tensor = param->working};
 	int32_t index = -1;
 	hg_status status = assume_weight_bound(tape, &leaf);
 	if (status >= 0)
@@ -272,12 +275,11 @@ hg_var hg_tape_param(hg_tape *tape, hg_param *param)
 hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *index)
 {
 	const struct hg__value base = tape->value[param];
-	struct hg__value face = {.kind = HG__PARAM,
-	                         .param = base.param,
-	                         .tensor = base.param->master,
-	                         .bound = base.bound,
-	                         .unconditional = type_bound(HG_F32)};
-	HG__TRY(add_leaf(tape, &face, base.name, index));
+	struct hg__value master = {
+	    .kind = HG__PARAM, .param = base.param, .tensor = base.param->master};
+	master.known[HG__UNCONDITIONAL] = hg__at_most(type_bound(HG_F32));
+	master.known[HG__ASSUMED] = base.known[HG__ASSUMED];
+	HG__TRY(add_leaf(tape, &master, base.name, index));
 	tape->value[*index].root = base.root;
 	tape->value[param].cast_view[HG_F32] = *index;
 	return HG_OK;

@@ -66,22 +66,12 @@ struct hg__value {
 	/* the value that owns the gradient: this one, except for the f32 view of a parameter */
 	int32_t root;
 	const char *name;
-	const hg_tensor *tensor; /* INPUT, VARIABLE */
-	hg_param *param;         /* PARAM */
-	/* bounds on |value|: while the weights are as small as policy.h assumes, and for all weights;
-	 * INFINITY if unknown */
-	double bound, unconditional;
-	/* bound on the sum of |value| over the edges of a row (op.h); INFINITY if unknown */
-	double sum;
-	hg_graph *sum_of;                      /* of this graph */
-	double least, unconditional_least;     /* |value| is at least this (op.h); 0 if unknown */
-	int sign;                              /* the sign of all elements (op.h); 0 if unknown */
-	double bound_grad, unconditional_grad; /* bounds on |gradient| at loss scale 1 */
-	/* bounds on the largest half on the way to the gradient, the gradient included
-	 * (hg__range.reach) */
-	double reach_grad, unconditional_reach_grad;
+	const hg_tensor *tensor;                 /* INPUT, VARIABLE */
+	hg_param *param;                         /* PARAM */
+	struct hg__known known[HG__ASSUMPTIONS]; /* of the value itself, as stored x 2^shift */
+	struct hg__known_gradient gradient[HG__ASSUMPTIONS];
 	int keep, alive;
-	int shift;            /* stored x 2^-shift; the bounds are those of the value itself */
+	int shift;            /* stored x 2^-shift */
 	unsigned f32_reasons; /* a set of enum hg__f32_reason; 0: f16, or f32 for another reason */
 	/* depends: on a parameter or variable; reaches: the loss; through differentiable operands */
 	int depends, reaches;
@@ -189,6 +179,15 @@ hg_var hg__tape_var(const hg_tape *tape, int32_t value);
 HG_NODISCARD hg_status hg__tape_grow(hg_tape *tape, void **array, size_t size, int64_t count,
                                      int64_t *capacity);
 HG_NODISCARD hg_status hg__tape_text(hg_tape *tape, const char *text, const char **copy);
+/* The shape and type of a value; absent for NULL. */
+static inline struct hg__shape hg__value_shape(const struct hg__value *value)
+{
+	const struct hg__shape absent = {0, 0, HG_F32, 0};
+	if (!value)
+		return absent;
+	const struct hg__shape shape = {value->rows, value->cols, value->dtype, 1};
+	return shape;
+}
 HG_NODISCARD hg_status hg__tape_value(hg_tape *tape, const struct hg__value *value, int32_t *index);
 /* tape.c: the f32 master of a parameter as a value of its own. */
 HG_NODISCARD hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *index);
@@ -196,12 +195,6 @@ HG_NODISCARD hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *in
 /* tape.c: reads a constant input once, for the smallest |x| and the sign of its elements. Nothing
  * is known of other values. */
 HG_NODISCARD hg_status hg__tape_least(hg_tape *tape, int32_t index);
-
-/* record.c: fills what the range rules of a node may use; its operands are on the tape already. The
- * bounds of the operands hold for all weights, or under the assumption on the weights. */
-enum hg__assumption { HG__UNCONDITIONAL = 0, HG__ASSUMED = 1 };
-HG_NODISCARD hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node,
-                                      enum hg__assumption assumption, struct hg__range *r);
 
 /* types.c: is operand i stored x 2^-k although the op of this node cannot read that? */
 int hg__cannot_read(const hg_tape *tape, const struct hg__node *node, int i);
@@ -215,12 +208,6 @@ HG_NODISCARD hg_status hg__unify_operands(hg_tape *tape, struct hg__node *node, 
 
 /* compile.c: sets node->counted of a loss. */
 HG_NODISCARD hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node);
-/* compile.c: r->din: bounds on the gradients that the backward of a node stores, where the gradient
- * of its result is at most dout. part [n_in]: the types in which they are stored. */
-HG_NODISCARD hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node,
-                                           enum hg__assumption assumption, double dout,
-                                           const hg_dtype *part, struct hg__range *r);
-
 /* record.c: after fusing, entry->node has another op and other operands, on values of the same
  * types. This function infers again what backward needs, decides the verdict and appends what the
  * new op keeps for backward. A node in f32 keeps its verdict, because it is f32 by a cast or a

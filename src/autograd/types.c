@@ -17,11 +17,13 @@ int hg__cannot_read(const hg_tape *tape, const struct hg__node *node, int i)
  * the user cast to f32 stays f32. Scalars stay f32, too: narrowing them saves nothing. */
 static int can_narrow(const hg_tape *tape, const struct hg__value *value)
 {
-	const hg_unproved unproved = tape->params->policy.unproved;
-	const struct hg__narrowing
-	    sure = {.bound = value->unconditional, .depth = 1.0, .state = HG_F16, .unproved = unproved},
-	    assumed = {.bound = value->bound, .depth = 1.0, .state = HG_F16, .unproved = unproved};
-	const struct hg__resolved r = hg__resolve_assuming(&sure, &assumed);
+	struct hg__narrowing n[HG__ASSUMPTIONS];
+	for (int a = HG__UNCONDITIONAL; a <= HG__ASSUMED; a++)
+		n[a] = (struct hg__narrowing){.bound = value->known[a].largest,
+		                              .rounding.depth = 1.0,
+		                              .state = HG_F16,
+		                              .unproved = tape->params->policy.unproved};
+	const struct hg__decision r = hg__decide(n);
 	const int guards = r.verdict == HG_GUARDED && value->kind == HG__RESULT &&
 	                   (r.by_weights || !(value->f32_reasons & HG__F32_OPERAND));
 	return !(value->f32_reasons & (HG__F32_CAST | HG__F32_PROMOTED)) &&

@@ -244,7 +244,7 @@ static hg_status check_leaf(struct hg__replay *replay, int32_t v)
 	                           .dtype = mat->dtype,
 	                           .rows = mat->rows,
 	                           .cols = mat->cols,
-	                           .bound = value->bound,
+	                           .bound = value->known[HG__ASSUMED].largest,
 	                           .verdict = HG_EXACT};
 	HG__TRY(look_at_leaf(replay, v, &look));
 	for (int i = 0; i < 8; i++)

@@ -30,7 +30,8 @@ static hg_status describe(struct hg__replay *replay, const struct hg__result *r,
 	                        .dtype = r->got.dtype,
 	                        .rows = r->got.rows,
 	                        .cols = r->got.cols};
-	t->bound = r->backward ? hg__bound_of_gradient(value, scale) : value->bound;
+	t->bound =
+	    r->backward ? hg__bound_of_gradient(value, scale) : value->known[HG__ASSUMED].largest;
 	t->shift = r->operand == HG__OUTPUT ? value->shift : 0;
 	t->verdict = r->backward ? hg__gradient_verdict(replay->tape, value) : node->verdict;
 	for (int i = 0; i < 8; i++) {

@@ -15,6 +15,7 @@
 #include "kernels/overflow.h"
 #include "kernels/scores.h"
 #include "kernels/scratch.h"
+#include "precision/bound.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -27,14 +28,6 @@ HG_EXTERN_C_BEGIN
  * - Calls are queued on the context's stream. Scratch memory comes from hg__workspace.
  * - A shape or type that a kernel does not support is HG_ERR_INTERNAL, because ops have checked
  * it. */
-
-/* Edges of one batch of the discretized reduction: after at most this many additions a partial sum
- * is scaled and added to the total.
- *
- * With batches of B, a row of D edges has B + D / B roundings on its longest path, the fewest where
- * B^2 = D: 64 suits hubs of 4096 edges. And a batch of 64 terms up to 65520 / 64 = 1023 cannot
- * overflow. */
-#define HG_BATCH_EDGES 64
 
 /* Matrix product:
  *

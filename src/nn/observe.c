@@ -63,7 +63,7 @@ static void fill_identity(const hg_tape *tape, const struct hg__spot *spot, hg_o
 	o->cols = spot->mat.cols;
 	o->shift = spot->gradient ? 0 : tape->value[spot->value].shift;
 	o->bound = spot->gradient ? hg__bound_of_gradient(&tape->value[spot->value], o->loss_scale)
-	                          : tape->value[spot->value].bound;
+	                          : tape->value[spot->value].known[HG__ASSUMED].largest;
 }
 
 static void fill_counts(const struct hg__observed *seen, hg_observation *o)

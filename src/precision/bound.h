@@ -14,6 +14,14 @@
 
 HG_EXTERN_C_BEGIN
 
+/* Edges of one batch of the discretized reduction: after at most this many additions a partial sum
+ * is scaled and added to the total.
+ *
+ * With batches of B, a row of D edges has B + D / B roundings on its longest path, the fewest where
+ * B^2 = D: 64 suits hubs of 4096 edges. And a batch of 64 terms up to 65520 / 64 = 1023 cannot
+ * overflow. */
+#define HG_BATCH_EDGES 64
+
 /* gamma_k(u) = k u / (1 - k u). k roundings change a result by at most this factor. The value is
  * INFINITY where k u >= 1, because no bound holds there. */
 double hg__gamma(double k, double u);

@@ -25,8 +25,8 @@ struct growth {
 };
 static struct growth growth_of(const struct hg__narrowing *n)
 {
-	const double u = hg_dtype_get(HG_F16)->u, terms = (double)n->terms,
-	             batch = n->accumulate == HG_ACC_F16_DISCRETIZED ? (double)n->batch : terms;
+	const double u = hg_dtype_get(HG_F16)->u, terms = (double)n->rounding.sums.terms,
+	             batch = n->accumulate == HG_ACC_F16_DISCRETIZED ? HG_BATCH_EDGES : terms;
 	struct growth g = {.inside = (1 + hg__gamma(6, u)) * hg__growth_f16(fmin(terms, batch))};
 	g.whole = g.inside;
 	if (terms > batch)
@@ -42,8 +42,7 @@ static struct hg__resolved resolve_unproved(hg_unproved choice, double in_f32)
 	const double bound[] = {[HG_UNPROVED_GUARD] = hg_dtype_get(HG_F16)->max,
 	                        [HG_UNPROVED_PROMOTE] = in_f32,
 	                        [HG_UNPROVED_REFUSE] = INFINITY};
-	const struct hg__resolved out = {
-	    .verdict = verdict[choice], .bound = bound[choice], .unconditional = bound[choice]};
+	const struct hg__resolved out = {.verdict = verdict[choice], .bound = bound[choice]};
 	return out;
 }
 
@@ -51,30 +50,28 @@ static struct hg__resolved resolve_unproved(hg_unproved choice, double in_f32)
 static struct hg__resolved resolve_stored(const struct hg__narrowing *n)
 {
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16), *f32 = hg_dtype_get(HG_F32);
-	const double wide = with_rounding(n->bound, n->depth),
-	             in_f32 = fmax(wide, with_rounding(n->inner, n->depth)) < f32->overflow ? wide
-	                                                                                    : INFINITY;
+	const struct hg__rounding *rounding = &n->rounding;
+	const double wide = with_rounding(n->bound, rounding->depth),
+	             inner = with_rounding(rounding->inner, rounding->depth),
+	             in_f32 = fmax(wide, inner) < f32->overflow ? wide : INFINITY;
 	if (n->state != HG_F16) {
-		const struct hg__resolved exact = {.verdict = HG_EXACT,
-		                                   .bound = in_f32,
-		                                   .unconditional = in_f32,
-		                                   .rule_bound = in_f32,
-		                                   .unconditional_rule_bound = in_f32};
+		const struct hg__resolved exact = {HG_EXACT, in_f32, in_f32};
 		return exact;
 	}
 	const struct growth growth = growth_of(n);
 	const int half_sums = n->accumulate != HG_ACC_F32;
-	const double total = half_sums && in_f32 > 0 ? (in_f32 + n->tiny) * growth.whole : in_f32;
-	const double partial =
-	    half_sums ? n->partial * (n->accumulate == HG_ACC_F16_NAIVE ? growth.inside : 1) : 0;
+	const double total =
+	    half_sums && in_f32 > 0 ? (in_f32 + rounding->sums.tiny) * growth.whole : in_f32;
+	const double partial = half_sums ? hg__partial(n->accumulate, &rounding->sums) *
+	                                       (n->accumulate == HG_ACC_F16_NAIVE ? growth.inside : 1)
+	                                 : 0;
 	struct hg__resolved out = resolve_unproved(n->unproved, in_f32);
-	out.rule_bound = out.unconditional_rule_bound = total == 0 ? 0 : total * (1 + f16->u) + 0x1p-25;
+	out.rule_bound = total == 0 ? 0 : total * (1 + f16->u) + 0x1p-25;
 	if (!(total < f16->overflow && partial < f16->overflow))
 		return out;
-	const double stored = total + hg__bound_narrow(HG_F16, total),
-	             most = stored < f16->max ? stored : f16->max;
+	const double stored = total + hg__bound_narrow(HG_F16, total);
 	out.verdict = HG_PROVED;
-	out.bound = out.unconditional = out.rule_bound = out.unconditional_rule_bound = most;
+	out.bound = out.rule_bound = stored < f16->max ? stored : f16->max;
 	return out;
 }
 
@@ -93,35 +90,41 @@ struct hg__resolved hg__resolve(const struct hg__narrowing *n)
 	stored.bound = scale_bound(n->bound, -n->shift);
 	struct hg__resolved out = resolve_stored(&stored);
 	out.bound = scale_bound(out.bound, n->shift);
-	out.unconditional = scale_bound(out.unconditional, n->shift);
 	out.rule_bound = scale_bound(out.rule_bound, n->shift);
-	out.unconditional_rule_bound = scale_bound(out.unconditional_rule_bound, n->shift);
 	return out;
 }
 
-/* A step whose guard fires is skipped. Behind a guard a stored half is therefore at most 65504,
- * even where the assumption on the weights turns out wrong. */
-struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *unconditional,
-                                         const struct hg__narrowing *assumed)
+/* The bound for all weights on a result that is stored as `assumed` says. A step whose guard fires
+ * is skipped. Behind a guard a stored half is therefore at most 65504, even where the assumption on
+ * the weights turns out wrong. */
+static double unconditional_bound(const struct hg__narrowing n[HG__ASSUMPTIONS],
+                                  const struct hg__resolved r[HG__ASSUMPTIONS])
 {
-	const struct hg__resolved without_assumption = hg__resolve(unconditional);
-	struct hg__resolved out = hg__resolve(assumed);
-	if (without_assumption.verdict == HG_PROVED || without_assumption.verdict == HG_EXACT)
-		out.verdict = without_assumption.verdict;
+	struct hg__narrowing in_f32 = n[HG__UNCONDITIONAL];
+	if (r[HG__ASSUMED].verdict == HG_PROMOTED && r[HG__UNCONDITIONAL].verdict != HG_PROVED) {
+		in_f32.state = HG_F32;
+		in_f32.shift = 0;
+		return hg__resolve(&in_f32).bound;
+	}
+	if (r[HG__UNCONDITIONAL].verdict == HG_PROVED || n[HG__ASSUMED].state != HG_F16)
+		return r[HG__UNCONDITIONAL].bound;
+	return scale_bound(hg_dtype_get(HG_F16)->max, n[HG__ASSUMED].shift);
+}
+
+struct hg__decision hg__decide(const struct hg__narrowing n[HG__ASSUMPTIONS])
+{
+	const struct hg__resolved r[HG__ASSUMPTIONS] = {hg__resolve(&n[HG__UNCONDITIONAL]),
+	                                                hg__resolve(&n[HG__ASSUMED])};
+	struct hg__decision out = {
+	    .verdict = r[HG__ASSUMED].verdict,
+	    .bound = {unconditional_bound(n, r), r[HG__ASSUMED].bound},
+	    .rule_bound = {r[HG__UNCONDITIONAL].rule_bound, r[HG__ASSUMED].rule_bound}};
+	if (r[HG__UNCONDITIONAL].verdict == HG_PROVED || r[HG__UNCONDITIONAL].verdict == HG_EXACT)
+		out.verdict = r[HG__UNCONDITIONAL].verdict;
 	else if (out.verdict == HG_PROVED) {
 		out.verdict = HG_GUARDED;
 		out.by_weights = 1;
 	}
-	out.unconditional_rule_bound = without_assumption.rule_bound;
-	out.unconditional = without_assumption.verdict == HG_PROVED || assumed->state != HG_F16
-	                        ? without_assumption.bound
-	                        : scale_bound(hg_dtype_get(HG_F16)->max, assumed->shift);
-	if (out.verdict == HG_PROMOTED)
-		out.unconditional = hg__resolve(&(struct hg__narrowing){.bound = unconditional->bound,
-		                                                        .depth = unconditional->depth,
-		                                                        .inner = unconditional->inner,
-		                                                        .state = HG_F32})
-		                        .bound;
 	return out;
 }
 
@@ -132,11 +135,19 @@ hg_evidence hg__evidence_of(double unconditional, double bound)
 	return bound < unconditional ? HG_EVIDENCE_MEASURED : HG_EVIDENCE_PROVED;
 }
 
-double hg__partial(hg_accumulate accumulate, int64_t degree, int64_t batch, double term)
+static double count_terms(hg_accumulate accumulate, const struct hg__sums *sums)
 {
+	const int64_t terms = sums->terms;
 	if (accumulate == HG_ACC_F16_DISCRETIZED)
-		return isnan(term) ? term : hg__largest_sum_f16(term, degree < batch ? degree : batch);
-	return accumulate == HG_ACC_F16_NAIVE && degree > 0 ? (double)degree * term : 0;
+		return hg__largest_sum_f16(sums->term, terms < HG_BATCH_EDGES ? terms : HG_BATCH_EDGES);
+	return accumulate == HG_ACC_F16_NAIVE && terms > 0 ? (double)terms * sums->term : 0;
+}
+
+double hg__partial(hg_accumulate accumulate, const struct hg__sums *sums)
+{
+	if (accumulate != HG_ACC_F32 && isnan(sums->term))
+		return sums->term;
+	return fmin(count_terms(accumulate, sums), sums->whole);
 }
 
 hg_verdict hg__verdict_worse(hg_verdict a, hg_verdict b)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "autograd/range_rule.h"
 #include "core/mat.h"
 #include "suite/battery.h"
 
@@ -182,31 +183,32 @@ void battery_case_range(const struct battery_case *c, const char *label)
 	struct hg__range r = {.node = &c->node, .mode = c->mode, .facts = HG_GRAPH_FACTS_INIT};
 	for (int i = 0; i < HG__MAX_IN; i++) {
 		r.shape[i] = c->infer.in[i];
-		r.in[i] = largest(&c->o.in[i]);
-		r.sum[i] = INFINITY;
-		r.least[i] = smallest(&c->o.in[i]);
-		r.sign[i] = sign_of(&c->o.in[i]);
+		r.in[i] = hg__at_most(largest(&c->o.in[i]));
+		r.in[i].least = smallest(&c->o.in[i]);
+		r.in[i].sign = sign_of(&c->o.in[i]);
 	}
 	if (c->node.graph) {
 		CHECK_OK(hg_graph_facts_get(c->node.graph, &r.facts));
 		r.batch_max = hg__graph_batch_max(c->node.graph);
 	}
-	c->op->range(&r);
-	CHECK_MSG(largest(&c->o.out) <= r.out * slack,
+	struct hg__derivation how = {.rounding = hg__preset_rounding(&r)};
+	struct hg__gradients grad = {.rounding.sums.whole = INFINITY};
+	r.out = c->op->range(&r, &how);
+	CHECK_MSG(largest(&c->o.out) <= r.out.largest * slack,
 	          "%s, %s: max|Y| = %.9g exceeds the range rule's %.9g", label, c->sample.what,
-	          largest(&c->o.out), r.out);
-	CHECK_MSG(c->o.out.rows * c->o.out.cols == 0 || smallest(&c->o.out) * slack >= r.least_out,
+	          largest(&c->o.out), r.out.largest);
+	CHECK_MSG(c->o.out.rows * c->o.out.cols == 0 || smallest(&c->o.out) * slack >= r.out.least,
 	          "%s, %s: min|Y| = %.9g is below the range rule's %.9g", label, c->sample.what,
-	          smallest(&c->o.out), r.least_out);
-	CHECK_MSG(r.sign_out == 0 || largest(&c->o.out) == 0 || sign_of(&c->o.out) == r.sign_out,
+	          smallest(&c->o.out), r.out.least);
+	CHECK_MSG(r.out.sign == 0 || largest(&c->o.out) == 0 || sign_of(&c->o.out) == r.out.sign,
 	          "%s, %s: the sign of Y is %d, the range rule's %d", label, c->sample.what,
-	          sign_of(&c->o.out), r.sign_out);
+	          sign_of(&c->o.out), r.out.sign);
 	if (c->mode == HG_EVAL)
 		return;
 	r.dout = largest(&c->o.dout);
-	c->op->range_back(&r);
+	c->op->range_back(&r, &grad);
 	for (int i = 0; i < HG__MAX_IN; i++)
-		CHECK_MSG(!c->din[i] || largest(&c->o.din[i]) <= r.din[i] * slack,
+		CHECK_MSG(!c->din[i] || largest(&c->o.din[i]) <= grad.largest[i] * slack,
 		          "%s, %s: max|dX%d| = %.9g exceeds the range rule's %.9g", label, c->sample.what,
-		          i, largest(&c->o.din[i]), r.din[i]);
+		          i, largest(&c->o.din[i]), grad.largest[i]);
 }

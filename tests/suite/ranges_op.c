@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "autograd/result_range.h"
 #include "precision/bound.h"
 #include "suite/ranges.h"
 
@@ -115,7 +116,8 @@ static void claim(const struct ranges_case *c, int which, const struct hg__mat *
 
 /* Bounds on gradients by what is known of the one that comes in: told at loss scale 1
  * (halfgraph/tape.h), where this gradient is `scale` times as large. */
-static void range_back(const struct ranges_case *c, double scale, struct hg__range *r)
+static void range_back(const struct ranges_case *c, double scale,
+                       struct hg__known_gradient grad[HG__MAX_IN])
 {
 	const struct hg__node *node = &c->line->node;
 	hg_dtype part[HG__MAX_IN];
@@ -123,7 +125,7 @@ static void range_back(const struct ranges_case *c, double scale, struct hg__ran
 	for (int i = 0; i < node->n_in; i++)
 		part[i] = c->din[i].dtype;
 	const double dout = ranges_amax(&c->dout, &others) / scale;
-	CHECK_OK(hg__tape_range_back(c->tape, node, HG__UNCONDITIONAL, dout, part, r));
+	CHECK_OK(hg__tape_range_back(c->tape, node, HG__UNCONDITIONAL, dout, part, grad));
 }
 
 /* A bound at loss scale 1, times the scale, holds at any scale while it has headroom. The policy of
@@ -133,18 +135,19 @@ static void judge_gradients(const struct ranges_case *c, struct ranges_score *sc
 	const struct hg__node *node = &c->line->node;
 	const double overflow = hg_dtype_get(HG_F16)->overflow,
 	             scale = ldexp(1.0, (int)test_below(c->plan->policy ? 25 : 1));
-	struct hg__range r, at_one;
+	struct hg__known_gradient r[HG__MAX_IN], at_one[HG__MAX_IN];
 	if (node->op->traits & HG__LOSS)
 		CHECK_OK(hg__tape_count_rows(c->tape, &c->tape->entry[0].node));
-	range_back(c, 1.0, &r);
-	range_back(c, scale, &at_one);
+	range_back(c, 1.0, r);
+	range_back(c, scale, at_one);
 	for (int i = 0; i < node->n_in; i++) {
 		if (!c->din[i].data)
 			continue;
-		claim(c, i, &c->din[i], r.din[i], c->din[i].dtype != HG_F16 || r.din[i] < overflow, score);
-		const double bound = scale * at_one.din[i];
-		const int claimed =
-		    bound < hg_dtype_get(c->din[i].dtype)->overflow && scale * at_one.reach[i] < overflow;
+		claim(c, i, &c->din[i], r[i].largest, c->din[i].dtype != HG_F16 || r[i].largest < overflow,
+		      score);
+		const double bound = scale * at_one[i].largest;
+		const int claimed = bound < hg_dtype_get(c->din[i].dtype)->overflow &&
+		                    scale * at_one[i].largest_half < overflow;
 		(void)exceeds(c, i, &c->din[i], bound, claimed, score);
 	}
 }
@@ -152,15 +155,18 @@ static void judge_gradients(const struct ranges_case *c, struct ranges_score *sc
 static void judge(const struct ranges_case *c, struct ranges_score *score)
 {
 	const struct hg__node *node = &c->line->node;
+	const struct hg__known *known = c->tape->value[node->out].known;
 	int64_t others = 0;
 	score->cases++;
 	score->lined_up += c->plan->lined_up;
 	score->proved += node->verdict == HG_PROVED;
-	claim(c, RANGES_OUT, &c->out, node->bound, node->verdict != HG_GUARDED, score);
+	claim(c, RANGES_OUT, &c->out, known[HG__ASSUMED].largest, node->verdict != HG_GUARDED, score);
 	(void)ranges_amax(&c->out, &others);
-	score->cramped += node->verdict == HG_PROVED &&
-	                  !(hg__headroom(HG_F16, ldexp(node->rule_bound, -node->shift)) >= 0.0);
-	score->wrong += !others && !ranges_keeps(&c->out, node->unconditional_least, node->sign);
+	score->cramped +=
+	    node->verdict == HG_PROVED &&
+	    !(hg__headroom(HG_F16, ldexp(node->rule_bound[HG__ASSUMED], -node->shift)) >= 0.0);
+	score->wrong += !others && !ranges_keeps(&c->out, known[HG__UNCONDITIONAL].least,
+	                                         known[HG__UNCONDITIONAL].sign);
 	/* not finite: what is claimed behind a guard is not claimed where it trips */
 	if (c->plan->mode == HG_EVAL || others)
 		return;

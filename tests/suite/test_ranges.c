@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "autograd/range_rule.h"
 #include "core/context.h"
 #include "graphs.h"
 #include "halfgraph/ops_graph.h"
@@ -135,8 +136,8 @@ static void the_discretized_guarantee_at_its_edge(void)
 /* A rule with a mistake, in place of that of the op of this name. */
 struct mistake {
 	const struct hg__op *op;
-	void (*range)(struct hg__range *r);
-	void (*range_back)(struct hg__range *r);
+	struct hg__known (*range)(const struct hg__range *r, struct hg__derivation *how);
+	void (*range_back)(const struct hg__range *r, struct hg__gradients *grad);
 };
 
 static const struct hg__op *right(const struct hg__range *r)
@@ -148,72 +149,80 @@ static const struct hg__op *right(const struct hg__range *r)
 	return ops[i];
 }
 
-static void half_of_it(struct hg__range *r)
+static struct hg__known half_of_it(const struct hg__range *r, struct hg__derivation *how)
 {
-	right(r)->range(r);
-	r->out /= 2.0;
+	struct hg__known out = right(r)->range(r, how);
+	out.largest /= 2.0;
+	return out;
 }
 
-static void half_of_it_back(struct hg__range *r)
+static void half_of_it_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	right(r)->range_back(r);
-	r->din[0] /= 2.0;
+	right(r)->range_back(r, grad);
+	grad->largest[0] /= 2.0;
 }
 
-static void half_of_the_other_back(struct hg__range *r)
+static void half_of_the_other_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	right(r)->range_back(r);
-	r->din[1] /= 2.0;
+	right(r)->range_back(r, grad);
+	grad->largest[1] /= 2.0;
 }
 
-static void ten_times_it(struct hg__range *r)
+static struct hg__known ten_times_it(const struct hg__range *r, struct hg__derivation *how)
 {
-	right(r)->range(r);
-	r->out *= 10.0;
+	struct hg__known out = right(r)->range(r, how);
+	out.largest *= 10.0;
+	return out;
 }
 
-static void no_rounding(struct hg__range *r)
+static struct hg__known no_rounding(const struct hg__range *r, struct hg__derivation *how)
 {
-	right(r)->range(r);
-	r->depth = 0.0;
+	struct hg__known out = right(r)->range(r, how);
+	how->rounding.depth = 0.0;
+	return out;
 }
 
-static void nothing_on_the_way(struct hg__range *r)
+static struct hg__known nothing_on_the_way(const struct hg__range *r, struct hg__derivation *how)
 {
-	right(r)->range(r);
-	r->inner = 0.0;
+	struct hg__known out = right(r)->range(r, how);
+	how->rounding.inner = 0.0;
+	return out;
 }
 
-static void no_partial_sums(struct hg__range *r)
+static struct hg__known no_partial_sums(const struct hg__range *r, struct hg__derivation *how)
 {
-	right(r)->range(r);
-	r->term = 0.0;
+	struct hg__known out = right(r)->range(r, how);
+	how->rounding.sums.term = 0.0;
+	return out;
 }
 
-static void nothing_near_zero(struct hg__range *r)
+static struct hg__known nothing_near_zero(const struct hg__range *r, struct hg__derivation *how)
 {
-	right(r)->range(r);
-	r->tiny = 0.0;
+	struct hg__known out = right(r)->range(r, how);
+	how->rounding.sums.tiny = 0.0;
+	return out;
 }
 
 /* A root of any number, as if there were none below 0. */
-static void a_root_of_anything(struct hg__range *r)
+static struct hg__known a_root_of_anything(const struct hg__range *r, struct hg__derivation *how)
 {
-	right(r)->range(r);
-	r->out = sqrt(r->in[0]);
+	struct hg__known out = right(r)->range(r, how);
+	out.largest = sqrt(r->in[0].largest);
+	return out;
 }
 
 /* What halves hold on the way to a gradient is bounded by the gradient. */
-static void no_partial_sums_back(struct hg__range *r)
+static void no_partial_sums_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	right(r)->range_back(r);
-	r->term = r->whole = 0.0;
+	right(r)->range_back(r, grad);
+	grad->rounding.sums.term = grad->rounding.sums.whole = 0.0;
 }
 
-static void it_is_finite(struct hg__range *r)
+static struct hg__known it_is_finite(const struct hg__range *r, struct hg__derivation *how)
 {
-	right(r)->range(r);
-	r->out = 1.0;
+	struct hg__known out = right(r)->range(r, how);
+	out.largest = 1.0;
+	return out;
 }
 
 static void must_be_caught(const void *item)

@@ -79,9 +79,14 @@ static int no_samples(int i, const struct hg__extent *extent, struct hg__sample 
 	return 0;
 }
 
-static void leaves_unset(struct hg__range *r)
+static struct hg__known leaves_unset(const struct hg__range *r, struct hg__derivation *how)
 {
-	(void)r;
+	(void)r, (void)how;
+	return hg__at_most((double)NAN);
+}
+static void leaves_gradients_unset(const struct hg__range *r, struct hg__gradients *grad)
+{
+	(void)r, (void)grad;
 }
 
 static void plant_no_name(struct hg__op *op)
@@ -142,7 +147,7 @@ static void plant_empty_range(struct hg__op *op)
 }
 static void plant_empty_range_back(struct hg__op *op)
 {
-	op->range_back = leaves_unset;
+	op->range_back = leaves_gradients_unset;
 }
 
 static void plant_role_beyond(struct hg__op *op)

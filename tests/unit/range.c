@@ -7,8 +7,11 @@
 
 static struct hg__narrowing narrowing(double bound)
 {
-	const struct hg__narrowing n = {
-	    .bound = bound, .depth = 1, .state = HG_F16, .unproved = HG_UNPROVED_GUARD};
+	const struct hg__narrowing n = {.bound = bound,
+	                                .rounding.depth = 1,
+	                                .rounding.sums.whole = INFINITY,
+	                                .state = HG_F16,
+	                                .unproved = HG_UNPROVED_GUARD};
 	return n;
 }
 
@@ -39,7 +42,7 @@ static void the_border_is_65520_less_rounding(void)
 	CHECK_EQ_I(verdict(narrowing(65519.999)), HG_GUARDED);
 	struct hg__narrowing deep = narrowing(65500);
 	CHECK_EQ_I(verdict(deep), HG_PROVED);
-	deep.depth = 10000;
+	deep.rounding.depth = 10000;
 	CHECK_EQ_I(verdict(deep), HG_GUARDED);
 }
 
@@ -48,11 +51,11 @@ static void what_is_unknown_is_not_proved(void)
 	CHECK_EQ_I(verdict(narrowing(INFINITY)), HG_GUARDED);
 	CHECK_EQ_I(verdict(narrowing((double)NAN)), HG_GUARDED);
 	struct hg__narrowing n = narrowing(1);
-	n.depth = 1e9; /* no error bound holds */
+	n.rounding.depth = 1e9; /* no error bound holds */
 	CHECK_EQ_I(verdict(n), HG_GUARDED);
 	n = narrowing(1);
 	n.accumulate = HG_ACC_F16_NAIVE;
-	n.partial = NAN;
+	n.rounding.sums = (struct hg__sums){.terms = 3, .term = (double)NAN, .whole = INFINITY};
 	CHECK_EQ_I(verdict(n), HG_GUARDED);
 }
 
@@ -77,9 +80,9 @@ static void the_bound_covers_the_stored_value(void)
 	for (int i = 0; i < 200000; i++) {
 		const double bound = ldexp(1 + test_uniform(), (int)test_below(46) - 30);
 		struct hg__narrowing n = narrowing(bound);
-		n.depth = (double)test_below(100);
+		n.rounding.depth = (double)test_below(100);
 		const struct hg__resolved r = hg__resolve(&n);
-		const double worst = bound * (1 + n.depth * 0x1p-24);
+		const double worst = bound * (1 + n.rounding.depth * 0x1p-24);
 		if (r.verdict == HG_PROVED)
 			CHECK((double)hg_half_to_float(hg_half_from_double(worst)) <= r.bound &&
 			      r.bound <= 65504);
@@ -93,35 +96,42 @@ static void the_bound_covers_the_stored_value(void)
 static void the_discretized_guarantee(void)
 {
 	struct hg__narrowing n = narrowing(10);
-	n.depth = 100;
+	n.rounding.depth = 100;
+	struct hg__sums *sums = &n.rounding.sums;
+	*sums = (struct hg__sums){.terms = 70000, .term = 10, .whole = INFINITY};
 	n.accumulate = HG_ACC_F16_NAIVE;
-	n.partial = hg__partial(n.accumulate, 70000, 64, 10);
-	CHECK(n.partial == 700000);
+	CHECK(hg__partial(n.accumulate, sums) == 700000);
 	CHECK_EQ_I(verdict(n), HG_GUARDED);
 	n.accumulate = HG_ACC_F16_DISCRETIZED;
-	n.partial = hg__partial(n.accumulate, 70000, 64, 10);
-	CHECK(n.partial == 640);
+	CHECK(hg__partial(n.accumulate, sums) == 640);
+	sums->terms = 60;
 	CHECK_EQ_I(verdict(n), HG_PROVED);
-	n.partial = hg__partial(n.accumulate, 70000, 64, 1024);
+	sums->term = 1024;
+	CHECK_EQ_I(verdict(n), HG_PROVED); /* 60 * 1024 = 61440 */
+	sums->terms = 64;
 	CHECK_EQ_I(verdict(n), HG_GUARDED); /* 64 * 1024 = 65536 */
-	n.partial = hg__partial(n.accumulate, 3, 64, 1024);
+	sums->whole = 60000;
+	CHECK(hg__partial(n.accumulate, sums) == 60000);
+	sums->terms = 3;
 	CHECK_EQ_I(verdict(n), HG_PROVED);
-	CHECK(hg__partial(HG_ACC_F32, 70000, 64, INFINITY) == 0 &&
-	      hg__partial(HG_ACC_F16_NAIVE, 0, 64, INFINITY) == 0);
+	sums->term = sums->whole = INFINITY;
+	CHECK(hg__partial(HG_ACC_F32, sums) == 0);
+	sums->terms = 0;
+	CHECK(hg__partial(HG_ACC_F16_NAIVE, sums) == 0);
 }
 
 static void partial_sums_do_not_matter_in_f32(void)
 {
 	struct hg__narrowing n = narrowing(10);
-	n.partial = INFINITY;
+	n.rounding.sums = (struct hg__sums){.terms = 70000, .term = INFINITY, .whole = INFINITY};
 	CHECK_EQ_I(verdict(n), HG_PROVED);
 }
 
-static struct hg__resolved assuming(double sure, double assumed, hg_unproved unproved)
+static struct hg__decision assuming(double unconditional, double assumed, hg_unproved unproved)
 {
-	struct hg__narrowing a = narrowing(sure), b = narrowing(assumed);
-	b.unproved = unproved;
-	return hg__resolve_assuming(&a, &b);
+	struct hg__narrowing n[HG__ASSUMPTIONS] = {narrowing(unconditional), narrowing(assumed)};
+	n[HG__ASSUMED].unproved = unproved;
+	return hg__decide(n);
 }
 
 /* Proved for all weights is proved; proved for those that are assumed is guarded, whatever the
@@ -129,21 +139,21 @@ static struct hg__resolved assuming(double sure, double assumed, hg_unproved unp
 static void what_is_assumed_of_weights_is_guarded(void)
 {
 	for (int u = HG_UNPROVED_GUARD; u <= HG_UNPROVED_REFUSE; u++) {
-		const struct hg__resolved sure = assuming(100, 10, (hg_unproved)u),
+		const struct hg__decision sure = assuming(100, 10, (hg_unproved)u),
 		                          assumed = assuming(1e9, 10, (hg_unproved)u);
 		CHECK_EQ_I(sure.verdict, HG_PROVED);
-		CHECK(sure.bound > 10 && sure.bound < 10.01 && sure.unconditional > 100 &&
-		      sure.unconditional < 100.1);
+		CHECK(sure.bound[HG__ASSUMED] > 10 && sure.bound[HG__ASSUMED] < 10.01 &&
+		      sure.bound[HG__UNCONDITIONAL] > 100 && sure.bound[HG__UNCONDITIONAL] < 100.1);
 		CHECK_EQ_I(assumed.verdict, HG_GUARDED);
-		CHECK(assumed.bound < 10.01 && assumed.unconditional == 65504);
+		CHECK(assumed.bound[HG__ASSUMED] < 10.01 && assumed.bound[HG__UNCONDITIONAL] == 65504);
 	}
 	CHECK_EQ_I(assuming(1e9, 1e9, HG_UNPROVED_GUARD).verdict, HG_GUARDED);
-	CHECK(assuming(1e9, 1e9, HG_UNPROVED_GUARD).bound == 65504);
+	CHECK(assuming(1e9, 1e9, HG_UNPROVED_GUARD).bound[HG__ASSUMED] == 65504);
 	CHECK_EQ_I(assuming(1e9, 1e9, HG_UNPROVED_REFUSE).verdict, HG_REFUSED);
-	const struct hg__resolved promoted = assuming(1e12, 1e9, HG_UNPROVED_PROMOTE);
+	const struct hg__decision promoted = assuming(1e12, 1e9, HG_UNPROVED_PROMOTE);
 	CHECK_EQ_I(promoted.verdict, HG_PROMOTED);
-	CHECK_WITHIN(promoted.bound, 1e9, 1e3);
-	CHECK_WITHIN(promoted.unconditional, 1e12, 1e6);
+	CHECK_WITHIN(promoted.bound[HG__ASSUMED], 1e9, 1e3);
+	CHECK_WITHIN(promoted.bound[HG__UNCONDITIONAL], 1e12, 1e6);
 }
 
 static void where_a_bound_comes_from(void)

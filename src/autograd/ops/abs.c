@@ -13,11 +13,12 @@
 #include "autograd/ops/act.h"
 #include "halfgraph/ops.h"
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	hg__act_range(r);
-	r->least_out = r->least[0];
-	r->sign_out = 1;
+	struct hg__known out = hg__act_range(r, how);
+	out.least = r->in[0].least;
+	out.sign = 1;
+	return out;
 }
 
 static void cost(const struct hg__call *c, struct hg__cost *cost)

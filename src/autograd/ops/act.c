@@ -27,20 +27,21 @@ hg_status hg__act_infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-void hg__act_range(struct hg__range *r)
+struct hg__known hg__act_range(const struct hg__range *r, struct hg__derivation *how)
 {
 	const struct hg__function *f = function_of(r->node);
-	r->out = f->most(r->in[0], (double)hg__act_p(r->node));
-	if (r->out == r->in[0])
-		hg__because(r, "|X| %.3g", r->in[0]);
+	struct hg__known out = hg__at_most(f->most(r->in[0].largest, (double)hg__act_p(r->node)));
+	if (out.largest == r->in[0].largest)
+		hg__because(how, "|X| %.3g", r->in[0].largest);
 	else
-		hg__because(r, "%s of |X| %.3g", f->name, r->in[0]);
+		hg__because(how, "%s of |X| %.3g", f->name, r->in[0].largest);
+	return out;
 }
 
-void hg__act_range_back(struct hg__range *r)
+void hg__act_range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[0] = hg__bound_mul(function_of(r->node)->steepest(r->in[0], (double)hg__act_p(r->node)),
-	                          r->dout);
+	grad->largest[0] = hg__bound_mul(
+	    function_of(r->node)->steepest(r->in[0].largest, (double)hg__act_p(r->node)), r->dout);
 }
 
 hg_status hg__act_forward(const struct hg__call *c)

@@ -12,8 +12,8 @@ float hg__act_p(const struct hg__node *node);
 
 HG_NODISCARD hg_status hg__act_infer(struct hg__infer *s);
 /* max|Y| <= most(max|X|), max|dX| <= steepest(max|X|) max|dY|. */
-void hg__act_range(struct hg__range *r);
-void hg__act_range_back(struct hg__range *r);
+struct hg__known hg__act_range(const struct hg__range *r, struct hg__derivation *how);
+void hg__act_range_back(const struct hg__range *r, struct hg__gradients *grad);
 HG_NODISCARD hg_status hg__act_forward(const struct hg__call *c);
 HG_NODISCARD hg_status hg__act_backward(const struct hg__call *c);
 /* Samples for a function that is defined for every number and has no constant. */

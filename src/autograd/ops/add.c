@@ -27,17 +27,18 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = r->in[X] + r->in[Y];
-	r->sign_out = r->sign[X] == r->sign[Y] ? r->sign[X] : 0;
-	r->least_out = r->sign_out ? r->least[X] + r->least[Y] : 0.0;
-	hg__because(r, "|X| %.3g + |Y| %.3g", r->in[X], r->in[Y]);
+	struct hg__known out = hg__at_most(r->in[X].largest + r->in[Y].largest);
+	out.sign = r->in[X].sign == r->in[Y].sign ? r->in[X].sign : 0;
+	out.least = out.sign ? r->in[X].least + r->in[Y].least : 0.0;
+	hg__because(how, "|X| %.3g + |Y| %.3g", r->in[X].largest, r->in[Y].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[X] = r->din[Y] = r->dout;
+	grad->largest[X] = grad->largest[Y] = r->dout;
 }
 
 static hg_status forward(const struct hg__call *c)

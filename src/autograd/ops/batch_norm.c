@@ -87,32 +87,36 @@ static hg_status infer(struct hg__infer *s)
 /* x - mean is squared, and n squares are added. */
 static double squares(const struct hg__range *r)
 {
-	return 4.0 * (double)r->shape[X].rows * r->in[X] * r->in[X];
+	return 4.0 * (double)r->shape[X].rows * r->in[X].largest * r->in[X].largest;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
 	const double xhat = r->mode == HG_TRAIN ? sqrt((double)r->shape[X].rows) : INFINITY;
-	r->out = r->mode == HG_TRAIN ? hg__bound_mul(xhat, r->in[GAMMA]) + r->in[BETA] : INFINITY;
-	hg__on_the_way(r, r->mode == HG_TRAIN ? squares(r) : 0.0);
+	struct hg__known out = hg__at_most(
+	    r->mode == HG_TRAIN ? hg__bound_mul(xhat, r->in[GAMMA].largest) + r->in[BETA].largest
+	                        : INFINITY);
+	hg__on_the_way(&how->rounding, r->mode == HG_TRAIN ? squares(r) : 0.0);
 	hg__because(
-	    r,
+	    how,
 	    r->mode == HG_TRAIN
 	        ? "standardised: root of %.0f rows %.3g x |gamma| %.3g + |beta| %.3g"
 	        : "running statistics of %.0f rows say nothing: %.3g x |gamma| %.3g + |beta| %.3g",
-	    (double)r->shape[X].rows, xhat, r->in[GAMMA], r->in[BETA]);
-	r->depth = (double)r->shape[X].rows + 8.0; /* the statistics' sums, then eight operations */
+	    (double)r->shape[X].rows, xhat, r->in[GAMMA].largest, r->in[BETA].largest);
+	how->rounding.depth =
+	    (double)r->shape[X].rows + 8.0; /* the statistics' sums, then eight operations */
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
 	const double n = (double)r->shape[X].rows,
-	             gain = r->in[GAMMA] / sqrt((double)attr_of(r->node).eps),
+	             gain = r->in[GAMMA].largest / sqrt((double)attr_of(r->node).eps),
 	             gamma = hg__gamma(n + 16.0, hg_dtype_get(HG_F32)->u);
-	r->din[X] = hg__bound_mul((sqrt(n) + 2.0 * gamma) * gain, r->dout);
-	r->din[GAMMA] = r->din[BETA] = hg__bound_mul(n, r->dout);
-	r->depth_in[X] = r->depth_in[GAMMA] = n + 16.0;
-	hg__on_the_way(r, fmax(squares(r), fmax(gain, r->din[GAMMA])));
+	grad->largest[X] = hg__bound_mul((sqrt(n) + 2.0 * gamma) * gain, r->dout);
+	grad->largest[GAMMA] = grad->largest[BETA] = hg__bound_mul(n, r->dout);
+	grad->depth[X] = grad->depth[GAMMA] = n + 16.0;
+	hg__on_the_way(&grad->rounding, fmax(squares(r), fmax(gain, grad->largest[GAMMA])));
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -29,16 +29,19 @@ static hg_status infer(struct hg__infer *s)
 	return pointwise_infer(s, "logits", "target");
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = hg__bound_mul(r->in[X], 1.0 + r->in[TARGET]) + log(2.0);
-	hg__on_the_way(r, pointwise_elements(r) * r->out);
-	hg__because(r, "|X| %.3g (1 + |target| %.3g) + log 2", r->in[X], r->in[TARGET]);
+	struct hg__known out =
+	    hg__at_most(hg__bound_mul(r->in[X].largest, 1.0 + r->in[TARGET].largest) + log(2.0));
+	hg__on_the_way(&how->rounding, pointwise_elements(r) * out.largest);
+	hg__because(how, "|X| %.3g (1 + |target| %.3g) + log 2", r->in[X].largest,
+	            r->in[TARGET].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	pointwise_range_back(r, 1.0 + r->in[TARGET]);
+	pointwise_range_back(r, grad, 1.0 + r->in[TARGET].largest);
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -30,16 +30,17 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = r->in[X] + r->in[B];
-	hg__because(r, "|X| %.3g + |b| %.3g", r->in[X], r->in[B]);
+	struct hg__known out = hg__at_most(r->in[X].largest + r->in[B].largest);
+	hg__because(how, "|X| %.3g + |b| %.3g", r->in[X].largest, r->in[B].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[X] = r->dout;
-	r->din[B] = hg__bound_mul((double)r->shape[X].rows, r->dout);
+	grad->largest[X] = r->dout;
+	grad->largest[B] = hg__bound_mul((double)r->shape[X].rows, r->dout);
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -34,19 +34,20 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = r->in[0];
+	struct hg__known out = hg__at_most(r->in[0].largest);
 	/* A number of at least half of the smallest f16 number may be rounded up to it. */
-	r->sum_out = 2.0 * r->sum[0];
-	r->least_out = r->least[0];
-	r->sign_out = r->sign[0];
-	hg__because(r, "|X| %.3g", r->in[0]);
+	out.row_sum = 2.0 * r->in[0].row_sum;
+	out.least = r->in[0].least;
+	out.sign = r->in[0].sign;
+	hg__because(how, "|X| %.3g", r->in[0].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[0] = r->dout;
+	grad->largest[0] = r->dout;
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -32,19 +32,22 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = hg__bound_mul(1.0 + r->in[EPS], r->in[X]) + r->in[Z];
-	hg__because(r, "(1 + |eps| %.3g) |X| %.3g + |Z| %.3g", r->in[EPS], r->in[X], r->in[Z]);
+	struct hg__known out =
+	    hg__at_most(hg__bound_mul(1.0 + r->in[EPS].largest, r->in[X].largest) + r->in[Z].largest);
+	hg__because(how, "(1 + |eps| %.3g) |X| %.3g + |Z| %.3g", r->in[EPS].largest, r->in[X].largest,
+	            r->in[Z].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[X] = hg__bound_mul(1.0 + r->in[EPS], r->dout);
-	r->din[Z] = r->dout;
-	r->depth_in[EPS] = (double)r->shape[X].rows * (double)r->shape[X].cols + 8.0;
-	r->din[EPS] = hg__bound_mul((double)r->shape[X].rows * (double)r->shape[X].cols,
-	                            hg__bound_mul(r->in[X], r->dout));
+	grad->largest[X] = hg__bound_mul(1.0 + r->in[EPS].largest, r->dout);
+	grad->largest[Z] = r->dout;
+	grad->depth[EPS] = (double)r->shape[X].rows * (double)r->shape[X].cols + 8.0;
+	grad->largest[EPS] = hg__bound_mul((double)r->shape[X].rows * (double)r->shape[X].cols,
+	                                   hg__bound_mul(r->in[X].largest, r->dout));
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -25,15 +25,16 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = fmax(r->in[A], r->in[B]);
-	hg__because(r, "the larger of |A| %.3g, |B| %.3g", r->in[A], r->in[B]);
+	struct hg__known out = hg__at_most(fmax(r->in[A].largest, r->in[B].largest));
+	hg__because(how, "the larger of |A| %.3g, |B| %.3g", r->in[A].largest, r->in[B].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[A] = r->din[B] = r->dout;
+	grad->largest[A] = grad->largest[B] = r->dout;
 }
 
 static hg_status forward(const struct hg__call *c)

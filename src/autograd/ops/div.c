@@ -34,33 +34,35 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = r->least[B] > 0.0 ? r->in[A] / r->least[B] : (double)INFINITY;
-	r->least_out = r->in[B] > 0.0 ? r->least[A] / r->in[B] : 0.0;
-	r->sign_out = r->sign[A] * r->sign[B];
-	r->depth = 2.0;
-	hg__because(r,
-	            r->least[B] > 0.0 ? "|A| %.3g / |B|, which is at least %.3g"
-	                              : "|A| %.3g / |B|, which may be %.3g",
-	            r->in[A], r->least[B]);
+	struct hg__known out =
+	    hg__at_most(r->in[B].least > 0.0 ? r->in[A].largest / r->in[B].least : (double)INFINITY);
+	out.least = r->in[B].largest > 0.0 ? r->in[A].least / r->in[B].largest : 0.0;
+	out.sign = r->in[A].sign * r->in[B].sign;
+	how->rounding.depth = 2.0;
+	hg__because(how,
+	            r->in[B].least > 0.0 ? "|A| %.3g / |B|, which is at least %.3g"
+	                                 : "|A| %.3g / |B|, which may be %.3g",
+	            r->in[A].largest, r->in[B].least);
+	return out;
 }
 
 /* `each` is the number of elements of A that share one element of B as divisor. */
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	const double inverse = r->least[B] > 0.0 ? 1.0 / r->least[B] : (double)INFINITY,
+	const double inverse = r->in[B].least > 0.0 ? 1.0 / r->in[B].least : (double)INFINITY,
 	             of = (double)r->shape[B].rows * (double)r->shape[B].cols;
 	const double each = of > 0.0 ? (double)r->shape[A].rows * (double)r->shape[A].cols / of : 0.0;
 	const double lost = hg__underflow(r->shape[A].dtype, 1.0, 1.0),
-	             quotient = inverse * r->in[A] + lost,
+	             quotient = inverse * r->in[A].largest + lost,
 	             sum = hg__bound_mul(each, quotient * r->dout + lost);
-	r->din[A] = inverse * r->dout;
-	r->din[B] = r->least[B] > 0.0
-	                ? sum * inverse
-	                : (double)INFINITY; /* 0/0 is possible, even where no term is added */
-	r->depth_in[B] = each + 8.0;
-	hg__on_the_way(r, fmax(quotient, sum));
+	grad->largest[A] = inverse * r->dout;
+	grad->largest[B] = r->in[B].least > 0.0
+	                       ? sum * inverse
+	                       : (double)INFINITY; /* 0/0 is possible, even where no term is added */
+	grad->depth[B] = each + 8.0;
+	hg__on_the_way(&grad->rounding, fmax(quotient, sum));
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -39,18 +39,19 @@ static double gain(const struct hg__range *r)
 	return r->mode == HG_TRAIN ? 1.0 / (1.0 - (double)p_of(r->node)) : 1.0;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = hg__bound_mul(gain(r), r->in[0]);
+	struct hg__known out = hg__at_most(hg__bound_mul(gain(r), r->in[0].largest));
 	/* An f16 number that is not 0 is at least the smallest one, so rounding increases it by at most
 	 * half of itself. */
-	r->sum_out = 1.5 * gain(r) * r->sum[0];
-	hg__because(r, "1/(1 - p) = %.3g x |X| %.3g", gain(r), r->in[0]);
+	out.row_sum = 1.5 * gain(r) * r->in[0].row_sum;
+	hg__because(how, "1/(1 - p) = %.3g x |X| %.3g", gain(r), r->in[0].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[0] = hg__bound_mul(gain(r), r->dout);
+	grad->largest[0] = hg__bound_mul(gain(r), r->dout);
 }
 
 static hg_status mask(const struct hg__call *c, struct hg__mat x, struct hg__mat y)

@@ -28,17 +28,18 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = 1.0;
-	r->sum_out = hg__shares_sum((double)r->facts.max_row_degree);
-	r->sign_out = 1;
-	hg__because(r, "a share of its row: at most 1");
+	struct hg__known out = hg__at_most(1.0);
+	out.row_sum = hg__shares_sum((double)r->facts.max_row_degree);
+	out.sign = 1;
+	hg__because(how, "a share of its row: at most 1");
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	hg__shares_back(r, (double)r->facts.max_row_degree);
+	hg__shares_back(r, grad, (double)r->facts.max_row_degree);
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -15,11 +15,13 @@
 #include "autograd/ops/act.h"
 #include "halfgraph/ops.h"
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
 	/* 1 - exp(-t) <= min(1, t) */
-	r->out = fmax(r->in[0], (double)hg__act_p(r->node) * fmin(1.0, r->in[0]));
-	hg__because(r, "|X| %.3g, or alpha %.3g", r->in[0], (double)hg__act_p(r->node));
+	struct hg__known out = hg__at_most(
+	    fmax(r->in[0].largest, (double)hg__act_p(r->node) * fmin(1.0, r->in[0].largest)));
+	hg__because(how, "|X| %.3g, or alpha %.3g", r->in[0].largest, (double)hg__act_p(r->node));
+	return out;
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

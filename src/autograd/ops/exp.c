@@ -15,18 +15,19 @@
 #include "autograd/ops/act.h"
 #include "halfgraph/ops.h"
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = r->sign[0] < 0 ? 1.0 : exp(r->in[0]);
-	r->least_out = r->sign[0] > 0 ? 1.0 : exp(-r->in[0]);
-	r->sign_out = 1;
-	hg__because(r, r->sign[0] < 0 ? "exp of numbers below 0: at most 1" : "exp of |X| %.3g",
-	            r->in[0]);
+	struct hg__known out = hg__at_most(r->in[0].sign < 0 ? 1.0 : exp(r->in[0].largest));
+	out.least = r->in[0].sign > 0 ? 1.0 : exp(-r->in[0].largest);
+	out.sign = 1;
+	hg__because(how, r->in[0].sign < 0 ? "exp of numbers below 0: at most 1" : "exp of |X| %.3g",
+	            r->in[0].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[0] = hg__bound_mul(r->out, r->dout);
+	grad->largest[0] = hg__bound_mul(r->out.largest, r->dout);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

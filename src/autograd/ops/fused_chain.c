@@ -14,10 +14,9 @@ void hg__fused_chain_add(struct hg__fused_chain *chain, const struct hg__op *op,
 		memcpy(added->node.attr, attr, bytes);
 }
 
-/* The input of the range rule of one op of the chain. before: the bound on the result of the op
- * before it. */
+/* What the rule of one op of the chain reads. before: known of the result of the op before it. */
 static struct hg__range range_of(const struct hg__range *r, const struct hg__fused_chain *chain,
-                                 const struct hg__fused_op *step, double before)
+                                 const struct hg__fused_op *step, const struct hg__known *before)
 {
 	static const struct hg__shape nothing = {0, 0, HG_F32, 0};
 	struct hg__range own = *r;
@@ -25,11 +24,7 @@ static struct hg__range range_of(const struct hg__range *r, const struct hg__fus
 	for (int i = 0; i < HG__MAX_IN; i++) {
 		const int k = i < step->node.n_in ? step->operand[i] : FUSED_NONE;
 		own.shape[i] = k >= 0 ? r->shape[k] : k == FUSED_BEFORE ? chain->shape : nothing;
-		own.sum[i] = k >= 0 ? r->sum[k] : (double)INFINITY;
-		own.least[i] = k >= 0 ? r->least[k] : 0.0;
-		own.sign[i] = k >= 0 ? r->sign[k] : 0;
-		own.in[i] = k >= 0 ? r->in[k] : k == FUSED_BEFORE ? before : 0.0;
-		own.din[i] = 0.0;
+		own.in[i] = k >= 0 ? r->in[k] : k == FUSED_BEFORE ? *before : hg__at_most(0.0);
 	}
 	return own;
 }
@@ -41,69 +36,78 @@ static void add_words(char *because, const char *words)
 	(void)snprintf(because + length, HG__BECAUSE - length, "%s%s", length ? "; " : "", words);
 }
 
-/* bound[k] is the bound on the operand of op k of the chain, and the last one is the bound on Y.
- * The reason (because) joins those of all rules. Results between the ops are values on the way, and
- * r->depth is that of the longest sum. */
-static void bounds_of(struct hg__range *r, const struct hg__fused_chain *chain,
-                      double bound[1 + FUSED_MOST], char *because)
+/* known[k] is of the operand of op k of the chain, and the last one of Y. The reason joins those of
+ * all rules. Results between the ops are intermediate values. Each of them is passed on with its
+ * largest element and its sign, which hold up to a relative error that is counted at the end. Its
+ * smallest element is not: a relative error of x changes 1 / (1 + exp(x)) by more than a share of
+ * itself. */
+static void apply_rules(const struct hg__range *r, const struct hg__fused_chain *chain,
+                        struct hg__known known[1 + FUSED_MOST], struct hg__derivation *how)
 {
 	/* This is only read if the chain is empty: otherwise its first op has no op before it. */
-	bound[0] = r->in[0];
-	because[0] = 0;
+	known[0] = r->in[0];
+	how->because[0] = 0;
 	for (int k = 0; k < chain->count; k++) {
-		struct hg__range own = range_of(r, chain, &chain->op[k], bound[k]);
-		own.because[0] = 0;
-		own.node->op->range(&own);
-		bound[k + 1] = own.out;
-		hg__on_the_way(r, fmax(own.inner, own.out));
-		r->depth = fmax(r->depth, own.depth);
-		add_words(because, own.because);
+		const struct hg__range own = range_of(r, chain, &chain->op[k], &known[k]);
+		struct hg__derivation step = {.rounding = how->rounding};
+		known[k + 1] = own.node->op->range(&own, &step);
+		known[k + 1].least = 0.0;
+		hg__on_the_way(&how->rounding, fmax(step.rounding.inner, known[k + 1].largest));
+		how->rounding.depth = fmax(how->rounding.depth, step.rounding.depth);
+		add_words(how->because, step.because);
 	}
 }
 
-void hg__fused_chain_range(struct hg__range *r, const struct hg__fused_chain *chain)
+struct hg__known hg__fused_chain_range(const struct hg__range *r,
+                                       const struct hg__fused_chain *chain,
+                                       struct hg__derivation *how)
 {
-	double bound[1 + FUSED_MOST];
-	bounds_of(r, chain, bound, r->because);
-	r->out = bound[chain->count];
+	struct hg__known known[1 + FUSED_MOST];
+	apply_rules(r, chain, known, how);
+	return known[chain->count];
 }
 
 /* A gradient inside the chain as the next op receives it. It is rounded near 0, and to f16 where it
  * is stored in f16. */
-static double between(struct hg__range *r, double bound, int half)
+static double between(struct hg__gradients *grad, double bound, int half)
 {
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16);
 	const double rounded = half ? bound * (1.0 + f16->u) + 0x1p-25 : bound + 0x1p-149;
 	if (bound == 0.0)
 		return 0.0;
-	r->held = half ? fmax(r->held, rounded) : r->held;
+	grad->half = half ? fmax(grad->half, rounded) : grad->half;
 	return half && !(rounded < f16->max) ? (double)INFINITY : rounded;
 }
 
-void hg__fused_chain_range_back(struct hg__range *r, const struct hg__fused_chain *chain)
+void hg__fused_chain_range_back(const struct hg__range *r, const struct hg__fused_chain *chain,
+                                struct hg__gradients *grad)
 {
-	char because[HG__BECAUSE];
-	double bound[1 + FUSED_MOST], dout = r->dout;
-	bounds_of(r, chain, bound, because);
+	struct hg__known known[1 + FUSED_MOST];
+	struct hg__derivation how = {.rounding = grad->rounding};
+	double dout = r->dout;
+	apply_rules(r, chain, known, &how);
+	hg__on_the_way(&grad->rounding, how.rounding.inner);
 	for (int i = 0; i < HG__MAX_IN; i++)
-		r->din[i] = i || chain->count ? 0.0 : dout;
+		grad->largest[i] = i || chain->count ? 0.0 : dout;
 	for (int k = chain->count - 1; k >= 0; k--) {
 		const struct hg__fused_op *step = &chain->op[k];
-		struct hg__range own = range_of(r, chain, step, bound[k]);
-		own.out = bound[k + 1];
+		struct hg__range own = range_of(r, chain, step, &known[k]);
+		struct hg__gradients back = {.rounding.inner = grad->rounding.inner};
+		own.out = known[k + 1];
 		own.dout = dout;
-		step->node.op->range_back(&own);
-		hg__on_the_way(r, fmax(own.inner, dout));
+		step->node.op->range_back(&own, &back);
+		hg__on_the_way(&grad->rounding, fmax(back.rounding.inner, dout));
 		for (int i = 0; i < step->node.n_in; i++) {
 			const int of = step->operand[i];
 			if (of == FUSED_BEFORE)
-				dout = between(r, own.din[i], k == chain->stored && r->shape[0].dtype == HG_F16);
+				dout = between(grad, back.largest[i],
+				               k == chain->stored && r->shape[0].dtype == HG_F16);
 			else if (of >= 0) {
-				r->din[of] += own.din[i];
-				r->depth_in[of] = fmax(r->depth_in[of], own.depth_in[i]);
+				grad->largest[of] += back.largest[i];
+				grad->depth[of] = fmax(grad->depth[of], back.depth[i]);
 			}
 		}
 	}
 	for (int i = 0; i < HG__MAX_IN; i++)
-		r->depth_in[i] += chain->count > 1 ? 16.0 + (double)chain->shape.cols : 0.0;
+		grad->depth[i] += chain->count > 1 ? 16.0 + (double)chain->shape.cols : 0.0;
 }

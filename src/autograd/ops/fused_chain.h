@@ -1,8 +1,8 @@
 /* A fused chain: one tape node that does the work of several ops, each applied to the result of the
  * one before. Its range rules are those of the ops, one after the other. The values between them
  * are f32 and need no verdict. */
-#ifndef HG_AUTOGRAD_OPS_LINKS_H
-#define HG_AUTOGRAD_OPS_LINKS_H
+#ifndef HG_AUTOGRAD_OPS_FUSED_CHAIN_H
+#define HG_AUTOGRAD_OPS_FUSED_CHAIN_H
 
 #include "autograd/opkit.h"
 
@@ -27,8 +27,11 @@ struct hg__fused_chain {
 void hg__fused_chain_add(struct hg__fused_chain *chain, const struct hg__op *op, hg_graph *graph,
                          const int *operand, int operands, const void *attr, size_t bytes);
 
-/* Set r->out and r->depth, the depth of the deepest op, and r->din of all operands. */
-void hg__fused_chain_range(struct hg__range *r, const struct hg__fused_chain *chain);
-void hg__fused_chain_range_back(struct hg__range *r, const struct hg__fused_chain *chain);
+/* The rules of the whole chain. The depth is that of the deepest op. */
+struct hg__known hg__fused_chain_range(const struct hg__range *r,
+                                       const struct hg__fused_chain *chain,
+                                       struct hg__derivation *how);
+void hg__fused_chain_range_back(const struct hg__range *r, const struct hg__fused_chain *chain,
+                                struct hg__gradients *grad);
 
 #endif

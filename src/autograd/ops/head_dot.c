@@ -55,20 +55,23 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
 	const double d = (double)(r->shape[X].cols / heads_of(r->node)),
-	             b = r->shape[B].present ? r->in[B] : 0.0;
-	r->out = hg__bound_mul(d, hg__bound_mul(r->in[X], fmax(r->in[A], b)));
-	hg__because(r, "%.0f columns a head x |X| %.3g x |a| %.3g", d, r->in[X], fmax(r->in[A], b));
+	             b = r->shape[B].present ? r->in[B].largest : 0.0;
+	struct hg__known out =
+	    hg__at_most(hg__bound_mul(d, hg__bound_mul(r->in[X].largest, fmax(r->in[A].largest, b))));
+	hg__because(how, "%.0f columns a head x |X| %.3g x |a| %.3g", d, r->in[X].largest,
+	            fmax(r->in[A].largest, b));
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	const double b = r->shape[B].present ? r->in[B] : 0.0;
-	r->din[X] = hg__bound_mul(r->dout, r->in[A] + b);
-	r->din[A] = r->din[B] =
-	    hg__bound_mul((double)r->shape[X].rows, hg__bound_mul(r->dout, r->in[X]));
+	const double b = r->shape[B].present ? r->in[B].largest : 0.0;
+	grad->largest[X] = hg__bound_mul(r->dout, r->in[A].largest + b);
+	grad->largest[A] = grad->largest[B] =
+	    hg__bound_mul((double)r->shape[X].rows, hg__bound_mul(r->dout, r->in[X].largest));
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -31,16 +31,17 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = r->in[0];
-	hg__on_the_way(r, (double)heads_of(r->node) * r->in[0]);
-	hg__because(r, "a mean: |X| %.3g", r->in[0]);
+	struct hg__known out = hg__at_most(r->in[0].largest);
+	hg__on_the_way(&how->rounding, (double)heads_of(r->node) * r->in[0].largest);
+	hg__because(how, "a mean: |X| %.3g", r->in[0].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[0] = r->dout / (double)heads_of(r->node);
+	grad->largest[0] = r->dout / (double)heads_of(r->node);
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -58,29 +58,31 @@ static hg_status infer(struct hg__infer *s)
 /* x - mean is squared, and d squares are added. */
 static double squares(const struct hg__range *r)
 {
-	return 4.0 * (double)r->shape[X].cols * r->in[X] * r->in[X];
+	return 4.0 * (double)r->shape[X].cols * r->in[X].largest * r->in[X].largest;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = hg__bound_mul(sqrt((double)r->shape[X].cols), r->in[GAMMA]) + r->in[BETA];
-	hg__on_the_way(r, squares(r));
-	hg__because(r, "standardised: root of %lld columns x |gamma| %.3g + |beta| %.3g",
-	            (long long)r->shape[X].cols, r->in[GAMMA], r->in[BETA]);
+	struct hg__known out = hg__at_most(
+	    hg__bound_mul(sqrt((double)r->shape[X].cols), r->in[GAMMA].largest) + r->in[BETA].largest);
+	hg__on_the_way(&how->rounding, squares(r));
+	hg__because(how, "standardised: root of %lld columns x |gamma| %.3g + |beta| %.3g",
+	            (long long)r->shape[X].cols, r->in[GAMMA].largest, r->in[BETA].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
 	const double n = (double)r->shape[X].rows, d = (double)r->shape[X].cols, root = sqrt(d),
 	             rstd = 1.0 / sqrt((double)eps_of(r->node));
-	const double g = hg__bound_mul(r->in[GAMMA], r->dout),
+	const double g = hg__bound_mul(r->in[GAMMA].largest, r->dout),
 	             gamma = hg__gamma(d + 16.0, hg_dtype_get(HG_F32)->u);
-	r->din[X] = hg__bound_mul((root + 2.0 * gamma) * rstd, g);
-	r->din[GAMMA] = hg__bound_mul(n * root, r->dout);
-	r->din[BETA] = hg__bound_mul(n, r->dout);
-	r->depth_in[X] = d + 16.0;
-	r->depth_in[GAMMA] = n + d + 16.0;
-	hg__on_the_way(r, fmax(squares(r), d * root * g));
+	grad->largest[X] = hg__bound_mul((root + 2.0 * gamma) * rstd, g);
+	grad->largest[GAMMA] = hg__bound_mul(n * root, r->dout);
+	grad->largest[BETA] = hg__bound_mul(n, r->dout);
+	grad->depth[X] = d + 16.0;
+	grad->depth[GAMMA] = n + d + 16.0;
+	hg__on_the_way(&grad->rounding, fmax(squares(r), d * root * g));
 }
 
 /* Statistic `which` of all rows, [n, 1]: 0 is the mean, 1 is rstd. */

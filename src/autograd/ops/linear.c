@@ -37,26 +37,28 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = hg__bound_mul((double)r->shape[X].cols, hg__bound_mul(r->in[X], r->in[W])) +
-	         (r->shape[B].present ? r->in[B] : 0.0);
-	r->depth = hg__depth_dot(r->shape[X].dtype, (double)r->shape[X].cols) + 8.0;
-	hg__because(r,
+	struct hg__known out = hg__at_most(
+	    hg__bound_mul((double)r->shape[X].cols, hg__bound_mul(r->in[X].largest, r->in[W].largest)) +
+	    (r->shape[B].present ? r->in[B].largest : 0.0));
+	how->rounding.depth = hg__depth_dot(r->shape[X].dtype, (double)r->shape[X].cols) + 8.0;
+	hg__because(how,
 	            r->shape[B].present ? "%lld columns x |X| %.3g x |W| %.3g + |b| %.3g"
 	                                : "%lld columns x |X| %.3g x |W| %.3g",
-	            (long long)r->shape[X].cols, r->in[X], r->in[W], r->in[B]);
+	            (long long)r->shape[X].cols, r->in[X].largest, r->in[W].largest, r->in[B].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
 	const double n = (double)r->shape[X].rows, d = (double)r->shape[W].cols;
 	const hg_dtype state = r->shape[X].dtype;
-	r->din[X] = hg__bound_mul(d, hg__bound_mul(r->dout, r->in[W]));
-	r->din[W] = hg__bound_mul(n, hg__bound_mul(r->in[X], r->dout));
-	r->din[B] = hg__bound_mul(n, r->dout);
-	r->depth_in[X] = hg__depth_dot(state, d) + 8.0;
-	r->depth_in[W] = hg__depth_dot(state, n) + 8.0;
+	grad->largest[X] = hg__bound_mul(d, hg__bound_mul(r->dout, r->in[W].largest));
+	grad->largest[W] = hg__bound_mul(n, hg__bound_mul(r->in[X].largest, r->dout));
+	grad->largest[B] = hg__bound_mul(n, r->dout);
+	grad->depth[X] = hg__depth_dot(state, d) + 8.0;
+	grad->depth[W] = hg__depth_dot(state, n) + 8.0;
 }
 
 static hg_status forward(const struct hg__call *c)

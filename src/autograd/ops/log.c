@@ -16,21 +16,23 @@
 #include "autograd/ops/act.h"
 #include "halfgraph/ops.h"
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	const double low = log(r->least[0]), high = log(r->in[0]);
-	const int known = r->sign[0] > 0 && r->least[0] > 0.0;
-	r->out = known ? fmax(fabs(low), fabs(high)) : (double)INFINITY;
-	r->least_out = known && low > 0.0 ? low : known && high < 0.0 ? -high : 0.0;
-	r->sign_out = known && low >= 0.0 ? 1 : known && high <= 0.0 ? -1 : 0;
-	hg__because(
-	    r, known ? "log of numbers from %.3g to %.3g" : "log of numbers that may be 0 or below it",
-	    r->least[0], r->in[0]);
+	const double low = log(r->in[0].least), high = log(r->in[0].largest);
+	const int known = r->in[0].sign > 0 && r->in[0].least > 0.0;
+	struct hg__known out = hg__at_most(known ? fmax(fabs(low), fabs(high)) : (double)INFINITY);
+	out.least = known && low > 0.0 ? low : known && high < 0.0 ? -high : 0.0;
+	out.sign = known && low >= 0.0 ? 1 : known && high <= 0.0 ? -1 : 0;
+	hg__because(how,
+	            known ? "log of numbers from %.3g to %.3g"
+	                  : "log of numbers that may be 0 or below it",
+	            r->in[0].least, r->in[0].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[0] = r->least[0] > 0.0 ? r->dout / r->least[0] : (double)INFINITY;
+	grad->largest[0] = r->in[0].least > 0.0 ? r->dout / r->in[0].least : (double)INFINITY;
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

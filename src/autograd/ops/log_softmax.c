@@ -19,19 +19,22 @@
 #include "autograd/ops/softmax.h"
 #include "halfgraph/ops_norm.h"
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = r->shape[0].cols > 0 ? 2.0 * r->in[0] + log((double)r->shape[0].cols) : 0.0;
-	r->depth = 16.0 + 1.5 * (double)r->shape[0].cols;
-	r->sign_out = -1;
-	hg__because(r, "2 |X| %.3g + log of %lld columns", r->in[0], (long long)r->shape[0].cols);
+	struct hg__known out = hg__at_most(
+	    r->shape[0].cols > 0 ? 2.0 * r->in[0].largest + log((double)r->shape[0].cols) : 0.0);
+	how->rounding.depth = 16.0 + 1.5 * (double)r->shape[0].cols;
+	out.sign = -1;
+	hg__because(how, "2 |X| %.3g + log of %lld columns", r->in[0].largest,
+	            (long long)r->shape[0].cols);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
 	const double d = (double)r->shape[0].cols;
-	hg__on_the_way(r, hg__bound_mul(d + 1.0, r->dout));
-	r->din[0] = hg__bound_mul(fmax(1.0, d - 1.0), r->dout);
+	hg__on_the_way(&grad->rounding, hg__bound_mul(d + 1.0, r->dout));
+	grad->largest[0] = hg__bound_mul(fmax(1.0, d - 1.0), r->dout);
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -78,12 +78,13 @@ static inline double pointwise_elements(const struct hg__range *r)
 
 /* dX is the slope of the loss of one element times dL / q, which may underflow. A row that counts
  * has `cols` elements that count. */
-static inline void pointwise_range_back(struct hg__range *r, double slope)
+static inline void pointwise_range_back(const struct hg__range *r, struct hg__gradients *grad,
+                                        double slope)
 {
 	const double share =
 	    r->shape[0].cols > 0 ? r->dout / (loss_rows(r) * (double)r->shape[0].cols) : 0.0;
-	hg__on_the_way(r, slope);
-	r->din[0] = share > 0.0 ? hg__bound_mul(slope, share + 0x1p-149) : 0.0;
+	hg__on_the_way(&grad->rounding, slope);
+	grad->largest[0] = share > 0.0 ? hg__bound_mul(slope, share + 0x1p-149) : 0.0;
 }
 
 static inline int pointwise_sample(int i, const struct hg__extent *x, enum hg__fill fill,

@@ -28,17 +28,18 @@ static hg_status infer(struct hg__infer *s)
 	return pointwise_infer(s, "X", "target");
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	const double difference = r->in[X] + r->in[TARGET];
-	r->out = difference * difference;
-	hg__on_the_way(r, pointwise_elements(r) * r->out);
-	hg__because(r, "(|X| %.3g + |target| %.3g) squared", r->in[X], r->in[TARGET]);
+	const double difference = r->in[X].largest + r->in[TARGET].largest;
+	struct hg__known out = hg__at_most(difference * difference);
+	hg__on_the_way(&how->rounding, pointwise_elements(r) * out.largest);
+	hg__because(how, "(|X| %.3g + |target| %.3g) squared", r->in[X].largest, r->in[TARGET].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	pointwise_range_back(r, 2.0 * (r->in[X] + r->in[TARGET]));
+	pointwise_range_back(r, grad, 2.0 * (r->in[X].largest + r->in[TARGET].largest));
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -29,18 +29,19 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = hg__bound_mul(r->in[X], r->in[Y]);
-	r->least_out = hg__bound_mul(r->least[X], r->least[Y]);
-	r->sign_out = r->sign[X] * r->sign[Y];
-	hg__because(r, "|X| %.3g x |Y| %.3g", r->in[X], r->in[Y]);
+	struct hg__known out = hg__at_most(hg__bound_mul(r->in[X].largest, r->in[Y].largest));
+	out.least = hg__bound_mul(r->in[X].least, r->in[Y].least);
+	out.sign = r->in[X].sign * r->in[Y].sign;
+	hg__because(how, "|X| %.3g x |Y| %.3g", r->in[X].largest, r->in[Y].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[X] = hg__bound_mul(r->in[Y], r->dout);
-	r->din[Y] = hg__bound_mul(r->in[X], r->dout);
+	grad->largest[X] = hg__bound_mul(r->in[Y].largest, r->dout);
+	grad->largest[Y] = hg__bound_mul(r->in[X].largest, r->dout);
 }
 
 static hg_status product(const struct hg__call *c, struct hg__mat a, struct hg__mat b,

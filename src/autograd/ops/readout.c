@@ -46,23 +46,24 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
 	const double gain = reduce_of(r->node) == HG_REDUCE_SUM ? (double)r->batch_max : 1.0;
-	r->out = hg__bound_mul(gain, r->in[0]);
-	hg__on_the_way(r, hg__bound_mul((double)r->batch_max, r->in[0]));
-	hg__because(r,
+	struct hg__known out = hg__at_most(hg__bound_mul(gain, r->in[0].largest));
+	hg__on_the_way(&how->rounding, hg__bound_mul((double)r->batch_max, r->in[0].largest));
+	hg__because(how,
 	            gain > 1.0 ? "sum of at most %.0f nodes x |X| %.3g"
 	                       : "%.0f x |X| %.3g: no larger than its largest term",
-	            gain, r->in[0]);
-	r->depth = (double)r->batch_max + 8.0;
+	            gain, r->in[0].largest);
+	how->rounding.depth = (double)r->batch_max + 8.0;
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[0] = reduce_of(r->node) == HG_REDUCE_MEAN && r->batch_min > 0
-	                ? r->dout / (double)r->batch_min
-	                : r->dout;
+	grad->largest[0] = reduce_of(r->node) == HG_REDUCE_MEAN && r->batch_min > 0
+	                       ? r->dout / (double)r->batch_min
+	                       : r->dout;
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -13,11 +13,12 @@
 #include "autograd/ops/act.h"
 #include "halfgraph/ops.h"
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = r->in[0];
-	r->sign_out = 1;
-	hg__because(r, "|X| %.3g", r->in[0]);
+	struct hg__known out = hg__at_most(r->in[0].largest);
+	out.sign = 1;
+	hg__because(how, "|X| %.3g", r->in[0].largest);
+	return out;
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

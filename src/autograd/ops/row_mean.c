@@ -14,18 +14,20 @@
 #include "autograd/ops/row.h"
 #include "halfgraph/ops.h"
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
 	const double d = (double)r->shape[0].cols;
-	r->out = d > 0.0 ? row_bound(hg__bound_mul(d, r->in[0]), r->in[0]) : 0.0;
-	r->least_out = d > 0.0 && r->sign[0] ? r->least[0] : 0.0;
-	r->sign_out = r->sign[0];
-	hg__because(r, "|X| %.3g: no larger than its largest term", r->in[0]);
+	struct hg__known out = hg__at_most(
+	    d > 0.0 ? row_bound(hg__bound_mul(d, r->in[0].largest), r->in[0].largest) : 0.0);
+	out.least = d > 0.0 && r->in[0].sign ? r->in[0].least : 0.0;
+	out.sign = r->in[0].sign;
+	hg__because(how, "|X| %.3g: no larger than its largest term", r->in[0].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[0] = r->shape[0].cols > 0 ? r->dout / (double)r->shape[0].cols : 0.0;
+	grad->largest[0] = r->shape[0].cols > 0 ? r->dout / (double)r->shape[0].cols : 0.0;
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -25,21 +25,24 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
 	const double d = (double)r->shape[0].cols;
 	/* what the square of an f32 number may lose or gain by underflow */
 	const double lost = hg__underflow(r->shape[0].dtype, 1.0, 1.0);
-	r->out = row_bound(hg__bound_mul(d, hg__bound_mul(r->in[0], r->in[0])),
-	                   r->in[0] > 0.0 ? sqrt(d * (r->in[0] * r->in[0] + lost)) : 0.0);
-	r->least_out = sqrt(d * fmax(0.0, r->least[0] * r->least[0] - lost));
-	r->sign_out = 1;
-	hg__because(r, "root of %lld columns x |X| %.3g", (long long)r->shape[0].cols, r->in[0]);
+	struct hg__known out = hg__at_most(row_bound(
+	    hg__bound_mul(d, hg__bound_mul(r->in[0].largest, r->in[0].largest)),
+	    r->in[0].largest > 0.0 ? sqrt(d * (r->in[0].largest * r->in[0].largest + lost)) : 0.0));
+	out.least = sqrt(d * fmax(0.0, r->in[0].least * r->in[0].least - lost));
+	out.sign = 1;
+	hg__because(how, "root of %lld columns x |X| %.3g", (long long)r->shape[0].cols,
+	            r->in[0].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[0] = r->shape[0].dtype == HG_F32 ? 1.23 * r->dout : r->dout; /* 1.5 < 1.23^2 */
+	grad->largest[0] = r->shape[0].dtype == HG_F32 ? 1.23 * r->dout : r->dout; /* 1.5 < 1.23^2 */
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -13,17 +13,18 @@
 #include "autograd/ops/row.h"
 #include "halfgraph/ops.h"
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = hg__bound_mul((double)r->shape[0].cols, r->in[0]);
-	r->least_out = r->sign[0] ? (double)r->shape[0].cols * r->least[0] : 0.0;
-	r->sign_out = r->sign[0];
-	hg__because(r, "%lld columns x |X| %.3g", (long long)r->shape[0].cols, r->in[0]);
+	struct hg__known out = hg__at_most(hg__bound_mul((double)r->shape[0].cols, r->in[0].largest));
+	out.least = r->in[0].sign ? (double)r->shape[0].cols * r->in[0].least : 0.0;
+	out.sign = r->in[0].sign;
+	hg__because(how, "%lld columns x |X| %.3g", (long long)r->shape[0].cols, r->in[0].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[0] = r->dout;
+	grad->largest[0] = r->dout;
 }
 
 static hg_status forward(const struct hg__call *c)

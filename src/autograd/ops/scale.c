@@ -31,17 +31,20 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = hg__bound_mul(fabs((double)factor_of(r->node)), r->in[0]);
-	r->least_out = fabs((double)factor_of(r->node)) * r->least[0];
-	r->sign_out = factor_of(r->node) < 0.0f ? -r->sign[0] : r->sign[0];
-	hg__because(r, "|factor| %.3g x |X| %.3g", fabs((double)factor_of(r->node)), r->in[0]);
+	struct hg__known out =
+	    hg__at_most(hg__bound_mul(fabs((double)factor_of(r->node)), r->in[0].largest));
+	out.least = fabs((double)factor_of(r->node)) * r->in[0].least;
+	out.sign = factor_of(r->node) < 0.0f ? -r->in[0].sign : r->in[0].sign;
+	hg__because(how, "|factor| %.3g x |X| %.3g", fabs((double)factor_of(r->node)),
+	            r->in[0].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[0] = hg__bound_mul(fabs((double)factor_of(r->node)), r->dout);
+	grad->largest[0] = hg__bound_mul(fabs((double)factor_of(r->node)), r->dout);
 }
 
 static hg_status forward(const struct hg__call *c)

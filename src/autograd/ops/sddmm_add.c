@@ -81,18 +81,20 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = r->in[A] + (r->shape[B].present ? r->in[B] : r->in[A]);
-	hg__because(r, "|a_dst| %.3g + |a_src| %.3g", r->in[A],
-	            r->shape[B].present ? r->in[B] : r->in[A]);
+	struct hg__known out =
+	    hg__at_most(r->in[A].largest + (r->shape[B].present ? r->in[B].largest : r->in[A].largest));
+	hg__because(how, "|a_dst| %.3g + |a_src| %.3g", r->in[A].largest,
+	            r->shape[B].present ? r->in[B].largest : r->in[A].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
 	const double rows = (double)r->facts.max_row_degree, cols = (double)r->facts.max_col_degree;
-	r->din[A] = hg__bound_mul(r->shape[B].present ? rows : fmax(rows, cols), r->dout);
-	r->din[B] = hg__bound_mul(cols, r->dout);
+	grad->largest[A] = hg__bound_mul(r->shape[B].present ? rows : fmax(rows, cols), r->dout);
+	grad->largest[B] = hg__bound_mul(cols, r->dout);
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -48,28 +48,33 @@ static hg_status infer(struct hg__infer *s)
 }
 
 /* The bound on scale times a sum of `terms` products a b. */
-static double scaled(struct hg__range *r, double terms, double a, double b)
+static double scaled(const struct hg__range *r, struct hg__rounding *rounding, double terms,
+                     double a, double b)
 {
 	const double scale = fabs((double)attr_of(r->node).scale),
 	             sum = hg__bound_mul(terms, hg__bound_mul(a, b));
-	hg__on_the_way(r, sum);
+	hg__on_the_way(rounding, sum);
 	return sum > 0.0 ? scale * (sum + hg__underflow(r->shape[A].dtype, terms, 1.0)) : 0.0;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
 	const struct hg__sddmm_dot_attr attr = attr_of(r->node);
 	const double columns = (double)(r->shape[A].cols / attr.heads);
-	r->out = scaled(r, columns, r->in[A], r->in[B]);
-	r->depth = hg__depth_dot(r->shape[A].dtype, columns) + 8.0;
-	hg__because(r, "|scale| %.3g x %.0f columns a head x |A| %.3g x |B| %.3g",
-	            fabs((double)attr.scale), columns, r->in[A], r->in[B]);
+	struct hg__known out =
+	    hg__at_most(scaled(r, &how->rounding, columns, r->in[A].largest, r->in[B].largest));
+	how->rounding.depth = hg__depth_dot(r->shape[A].dtype, columns) + 8.0;
+	hg__because(how, "|scale| %.3g x %.0f columns a head x |A| %.3g x |B| %.3g",
+	            fabs((double)attr.scale), columns, r->in[A].largest, r->in[B].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[A] = scaled(r, (double)r->facts.max_row_degree, r->dout, r->in[B]);
-	r->din[B] = scaled(r, (double)r->facts.max_col_degree, r->dout, r->in[A]);
+	grad->largest[A] =
+	    scaled(r, &grad->rounding, (double)r->facts.max_row_degree, r->dout, r->in[B].largest);
+	grad->largest[B] =
+	    scaled(r, &grad->rounding, (double)r->facts.max_col_degree, r->dout, r->in[A].largest);
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -15,12 +15,13 @@
 #include "autograd/ops/act.h"
 #include "halfgraph/ops.h"
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	hg__act_range(r);
-	r->out = r->sign[0] < 0 ? 0.5 : 1.0 / (1.0 + exp(-r->in[0]));
-	r->least_out = r->sign[0] > 0 ? 0.5 : 1.0 / (1.0 + exp(r->in[0]));
-	r->sign_out = 1;
+	struct hg__known out = hg__act_range(r, how);
+	out.largest = r->in[0].sign < 0 ? 0.5 : 1.0 / (1.0 + exp(-r->in[0].largest));
+	out.least = r->in[0].sign > 0 ? 0.5 : 1.0 / (1.0 + exp(r->in[0].largest));
+	out.sign = 1;
+	return out;
 }
 
 static void cost(const struct hg__call *c, struct hg__cost *cost)

@@ -18,21 +18,22 @@
 #include "autograd/about.h"
 #include "halfgraph/ops_norm.h"
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
 	/* Each term of the sum is at most exp(0). The difference of two rounded numbers is within 2 u32
 	 * max|X| of their own difference. */
-	r->out = 1.0;
-	r->least_out = r->shape[0].cols > 0
-	                   ? exp(-2.0 * r->in[0] * (1.0 + 0x1p-23)) / (double)r->shape[0].cols
-	                   : 0.0;
-	r->sign_out = 1;
-	hg__because(r, "a share of its row: at most 1");
+	struct hg__known out = hg__at_most(1.0);
+	out.least = r->shape[0].cols > 0
+	                ? exp(-2.0 * r->in[0].largest * (1.0 + 0x1p-23)) / (double)r->shape[0].cols
+	                : 0.0;
+	out.sign = 1;
+	hg__because(how, "a share of its row: at most 1");
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	hg__shares_back(r, (double)r->shape[0].cols);
+	hg__shares_back(r, grad, (double)r->shape[0].cols);
 }
 
 static hg_status forward(const struct hg__call *c)

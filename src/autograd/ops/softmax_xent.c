@@ -34,16 +34,18 @@ static hg_status infer(struct hg__infer *s)
 	return loss_infer(s);
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = 2.0 * r->in[X] + log((double)r->shape[X].cols);
-	hg__on_the_way(r, (double)r->shape[X].rows * r->out);
-	hg__because(r, "2 |X| %.3g + log of %lld columns", r->in[X], (long long)r->shape[X].cols);
+	struct hg__known out = hg__at_most(2.0 * r->in[X].largest + log((double)r->shape[X].cols));
+	hg__on_the_way(&how->rounding, (double)r->shape[X].rows * out.largest);
+	hg__because(how, "2 |X| %.3g + log of %lld columns", r->in[X].largest,
+	            (long long)r->shape[X].cols);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[X] = r->dout / loss_rows(r);
+	grad->largest[X] = r->dout / loss_rows(r);
 }
 
 static hg_status forward(const struct hg__call *c)

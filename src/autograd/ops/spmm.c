@@ -125,68 +125,72 @@ static double entry_of(const struct hg__range *r, double w, double sum)
  * on the way to it. In f16 arithmetic every rounding near 0 adds 2^-25 (hg__bound_sum_f16): to a
  * weight, a factor s_j, their product, and that times x, which together is at most
  * 1 + 2 |x| + |w x| times 2^-25; to a scaled batch; and to alpha r_i if it is small. */
-static double bound_sums(struct hg__range *r, const struct sums *s, double x)
+static double bound_sums(const struct hg__range *r, const struct sums *s, double x,
+                         struct hg__rounding *rounding)
 {
 	const double alpha = fabs((double)attr_of(r->node).alpha), half = 0x1p-25;
 	const double near_zero = half * (s->terms * (1.0 + 2.0 * x) + hg__bound_mul(s->mass, x));
 	const double first = rounds_first(r)
 	                         ? half * s->mass
 	                         : hg__underflow(r->shape[X].dtype, fmax(s->terms, s->mass), 1.0);
-	r->terms = (int64_t)s->terms;
+	rounding->sums.terms = (int64_t)s->terms;
 	/* f16 sums are scaled by alpha r_i in f16, where r_i <= 1 */
 	if (alpha >= hg_dtype_get(HG_F16)->overflow)
-		r->term = INFINITY;
+		rounding->sums.term = INFINITY;
 	else {
 		/* Even with every product and factor rounded, (w s_j) x is at most x times w rounded,
 		 * because s_j <= 1. */
-		r->term = hg__bound_mul((double)hg_half_to_float(hg_half_from_double(s->entry)), x);
-		r->whole = (hg__bound_mul(s->mass, x) + near_zero) * (1.0 + hg__gamma(6.0, 0x1p-11)) *
-		           hg__growth_f16(s->terms);
+		rounding->sums.term =
+		    hg__bound_mul((double)hg_half_to_float(hg_half_from_double(s->entry)), x);
+		rounding->sums.whole = (hg__bound_mul(s->mass, x) + near_zero) *
+		                       (1.0 + hg__gamma(6.0, 0x1p-11)) * hg__growth_f16(s->terms);
 	}
-	hg__on_the_way(r, hg__bound_mul(s->mass, x));
+	hg__on_the_way(rounding, hg__bound_mul(s->mass, x));
 	if (x == 0.0 || s->mass == 0.0)
 		return 0.0;
-	r->tiny = alpha * near_zero + half * (hg__bound_mul(s->mass, x) + near_zero + s->terms + 8.0);
+	rounding->sums.tiny =
+	    alpha * near_zero + half * (hg__bound_mul(s->mass, x) + near_zero + s->terms + 8.0);
 	return hg__bound_mul(alpha, s->norm * x * (rounds_first(r) ? 1.0 + 0x1p-11 : 1.0) + first);
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
 	const int operand = r->shape[W].present;
-	const double w = operand ? r->in[W] : 1.0, degree = (double)r->facts.max_row_degree;
+	const double w = operand ? r->in[W].largest : 1.0, degree = (double)r->facts.max_row_degree;
 	const struct sums s = {
 	    .terms = degree,
-	    .mass = operand ? fmin(hg__bound_mul(degree, w), r->sum[W]) : r->facts.max_row_sum,
+	    .mass = operand ? fmin(hg__bound_mul(degree, w), r->in[W].row_sum) : r->facts.max_row_sum,
 	    .entry = entry_of(r, w, r->facts.max_row_sum),
 	    /* r_i, s_j <= 1 */
-	    .norm = operand ? fmin(hg__bound_mul(row_norm(r), w), r->sum[W]) : row_norm(r)};
-	r->out = bound_sums(r, &s, r->in[X]);
-	r->depth = depth_of(r, degree);
-	hg__because(r,
+	    .norm = operand ? fmin(hg__bound_mul(row_norm(r), w), r->in[W].row_sum) : row_norm(r)};
+	struct hg__known out = hg__at_most(bound_sums(r, &s, r->in[X].largest, &how->rounding));
+	how->rounding.depth = depth_of(r, degree);
+	hg__because(how,
 	            operand ? "|alpha| %.3g x row sums of |w| %.3g x |X| %.3g"
 	                    : "|alpha| %.3g x row sums %.3g x |X| %.3g",
-	            fabs((double)attr_of(r->node).alpha), s.norm, r->in[X]);
+	            fabs((double)attr_of(r->node).alpha), s.norm, r->in[X].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
 	const int operand = r->shape[W].present;
-	const double w = operand ? r->in[W] : 1.0, degree = (double)r->facts.max_col_degree;
+	const double w = operand ? r->in[W].largest : 1.0, degree = (double)r->facts.max_col_degree;
 	const struct sums s = {.terms = degree,
 	                       .mass = operand ? hg__bound_mul(degree, w) : r->facts.max_col_sum,
 	                       .entry = entry_of(r, w, r->facts.max_col_sum),
 	                       .norm = hg__bound_mul(col_norm(r), w)};
-	r->din[X] = bound_sums(r, &s, r->dout);
-	r->depth_in[X] = depth_of(r, degree);
+	grad->largest[X] = bound_sums(r, &s, r->dout, &grad->rounding);
+	grad->depth[X] = depth_of(r, degree);
 	if (!operand || r->shape[W].cols == 0)
 		return;
 	const double columns = (double)(r->shape[X].cols / r->shape[W].cols),
-	             dot = hg__bound_mul(columns, hg__bound_mul(r->in[X], r->dout));
-	hg__on_the_way(r, dot);
-	r->din[W] =
+	             dot = hg__bound_mul(columns, hg__bound_mul(r->in[X].largest, r->dout));
+	hg__on_the_way(&grad->rounding, dot);
+	grad->largest[W] =
 	    hg__bound_mul(fabs((double)attr_of(r->node).alpha),
 	                  dot > 0.0 ? dot + hg__underflow(r->shape[X].dtype, columns, 1.0) : 0.0);
-	r->depth_in[W] = hg__depth_dot(r->shape[X].dtype, columns) + 8.0;
+	grad->depth[W] = hg__depth_dot(r->shape[X].dtype, columns) + 8.0;
 }
 
 /* The weights of the graph: f32 where sums are f32, so that they are not rounded, and f16 for f16

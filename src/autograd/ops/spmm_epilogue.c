@@ -109,18 +109,19 @@ static struct hg__fused_chain chain_of(const struct hg__range *r)
 	return chain;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
 	const struct hg__fused_chain chain = chain_of(r);
-	hg__fused_chain_range(r, &chain);
+	const struct hg__known out = hg__fused_chain_range(r, &chain, how);
 	/* 1 + eps, the product and the sum with Z, and the 8 operations of an epilogue */
-	r->depth += 11.0;
+	how->rounding.depth += 11.0;
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
 	const struct hg__fused_chain chain = chain_of(r);
-	hg__fused_chain_range_back(r, &chain);
+	hg__fused_chain_range_back(r, &chain, grad);
 }
 
 static hg_status forward(const struct hg__call *c)

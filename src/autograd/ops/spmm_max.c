@@ -32,15 +32,16 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	r->out = r->in[0];
-	hg__because(r, "a maximum: |X| %.3g", r->in[0]);
+	struct hg__known out = hg__at_most(r->in[0].largest);
+	hg__because(how, "a maximum: |X| %.3g", r->in[0].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[0] = hg__bound_mul((double)r->facts.max_col_degree, r->dout);
+	grad->largest[0] = hg__bound_mul((double)r->facts.max_col_degree, r->dout);
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -17,21 +17,23 @@
 #include "autograd/ops/act.h"
 #include "halfgraph/ops.h"
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	const int known = r->sign[0] > 0;
-	r->out = known ? sqrt(r->in[0]) : (double)INFINITY;
-	r->least_out = known ? sqrt(r->least[0]) : 0.0;
-	r->sign_out = 1;
-	hg__because(r, known ? "root of X %.3g" : "root of numbers that may be below 0, |X| %.3g",
-	            r->in[0]);
+	const int known = r->in[0].sign > 0;
+	struct hg__known out = hg__at_most(known ? sqrt(r->in[0].largest) : (double)INFINITY);
+	out.least = known ? sqrt(r->in[0].least) : 0.0;
+	out.sign = 1;
+	hg__because(how, known ? "root of X %.3g" : "root of numbers that may be below 0, |X| %.3g",
+	            r->in[0].largest);
+	return out;
 }
 
 /* The stored Y may be smaller by one rounding. */
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[0] = r->sign[0] > 0 && r->least[0] > 0.0 ? (0.5 + 0x1p-10) / sqrt(r->least[0]) * r->dout
-	                                                : (double)INFINITY;
+	grad->largest[0] = r->in[0].sign > 0 && r->in[0].least > 0.0
+	                       ? (0.5 + 0x1p-10) / sqrt(r->in[0].least) * r->dout
+	                       : (double)INFINITY;
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

@@ -28,19 +28,22 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	const int alike = r->sign[X] && r->sign[X] == r->sign[Y],
-	          apart = r->sign[X] && r->sign[X] == -r->sign[Y];
-	r->out = alike ? fmax(r->in[X], r->in[Y]) : r->in[X] + r->in[Y];
-	r->sign_out = apart ? r->sign[X] : 0;
-	r->least_out = apart ? r->least[X] + r->least[Y] : 0.0;
-	hg__because(r, alike ? "|X| %.3g or |Y| %.3g" : "|X| %.3g + |Y| %.3g", r->in[X], r->in[Y]);
+	const int alike = r->in[X].sign && r->in[X].sign == r->in[Y].sign,
+	          apart = r->in[X].sign && r->in[X].sign == -r->in[Y].sign;
+	struct hg__known out = hg__at_most(alike ? fmax(r->in[X].largest, r->in[Y].largest)
+	                                         : r->in[X].largest + r->in[Y].largest);
+	out.sign = apart ? r->in[X].sign : 0;
+	out.least = apart ? r->in[X].least + r->in[Y].least : 0.0;
+	hg__because(how, alike ? "|X| %.3g or |Y| %.3g" : "|X| %.3g + |Y| %.3g", r->in[X].largest,
+	            r->in[Y].largest);
+	return out;
 }
 
-static void range_back(struct hg__range *r)
+static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	r->din[X] = r->din[Y] = r->dout;
+	grad->largest[X] = grad->largest[Y] = r->dout;
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -15,12 +15,13 @@
 #include "autograd/ops/act.h"
 #include "halfgraph/ops.h"
 
-static void range(struct hg__range *r)
+static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
-	hg__act_range(r);
-	r->depth = 12.0; /* |Y| <= |X|, except for its error */
-	r->least_out = tanh(r->least[0]);
-	r->sign_out = r->sign[0];
+	struct hg__known out = hg__act_range(r, how);
+	how->rounding.depth = 12.0; /* |Y| <= |X|, except for its error */
+	out.least = tanh(r->in[0].least);
+	out.sign = r->in[0].sign;
+	return out;
 }
 
 static void cost(const struct hg__call *c, struct hg__cost *cost)
