@@ -39,11 +39,7 @@ void hg_tape_free(hg_tape *tape)
 	if (!tape)
 		return;
 	hg_context *ctx = tape->ctx;
-	if (!tape->arena_owner)
-		hg__device_free(ctx, tape->arena, tape->arena_bytes);
-	hg__host_free(ctx, tape->forward, (size_t)tape->alive * sizeof *tape->forward);
-	hg__host_free(ctx, tape->backward,
-	              (size_t)(tape->alive + tape->recomputes) * sizeof *tape->backward);
+	hg__program_free(ctx, &tape->program);
 	hg__host_free(ctx, tape->span, (size_t)tape->span_capacity * sizeof *tape->span);
 	hg__host_free(ctx, tape->entry, (size_t)tape->entry_capacity * sizeof *tape->entry);
 	hg__host_free(ctx, tape->value, (size_t)tape->value_capacity * sizeof *tape->value);

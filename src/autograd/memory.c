@@ -133,14 +133,14 @@ hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes)
 
 size_t hg__tape_own_bytes(const hg_tape *tape)
 {
-	return tape->arena_owner ? 0 : tape->arena_bytes;
+	return tape->program.arena_owner ? 0 : tape->arena_bytes;
 }
 
 size_t hg__tape_needs(const hg_tape *tape)
 {
 	const hg_context *ctx = tape->ctx;
-	const size_t workspace = tape->workspace_bytes > ctx->workspace_bytes
-	                             ? tape->workspace_bytes - ctx->workspace_bytes
+	const size_t workspace = tape->program.workspace_bytes > ctx->workspace_bytes
+	                             ? tape->program.workspace_bytes - ctx->workspace_bytes
 	                             : 0;
 	return hg__tape_own_bytes(tape) + workspace + library_bytes(ctx);
 }

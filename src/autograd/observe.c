@@ -48,7 +48,7 @@ static hg_status add_value(struct hg__watch *w, const struct hg__entry *entry)
 	                              .value = entry->node.out,
 	                              .ready = entry->position,
 	                              .dies = hg__last_of(tape, value->span),
-	                              .mat = value->view.mat};
+	                              .mat = tape->program.view[entry->node.out].value.mat};
 	return hg__is_watched(tape, entry) ? add_spot(w, &spot) : HG_OK;
 }
 
@@ -94,7 +94,8 @@ static hg_status add_gradients(struct hg__watch *w, int64_t k)
 		    .gradient = 1,
 		    .ready = 2 * tape->alive - entry->position,
 		    .dies = value->kind == HG__PARAM ? INT32_MAX : hg__last_of(tape, value->grad_span),
-		    .mat = value->kind == HG__PARAM ? value->param->grad->mat : value->grad_view.mat};
+		    .mat = value->kind == HG__PARAM ? value->param->grad->mat
+		                                    : tape->program.view[root].grad.mat};
 		if (!is_listed(w, root))
 			HG__TRY(add_spot(w, &spot));
 	}
@@ -116,13 +117,14 @@ static hg_status find_spots(struct hg__watch *w)
 
 static const struct hg__task *task_at(const hg_tape *tape, int64_t i)
 {
-	return i < tape->forwards ? &tape->forward[i] : &tape->backward[i - tape->forwards];
+	return i < tape->program.forwards ? &tape->program.forward[i]
+	                                  : &tape->program.backward[i - tape->program.forwards];
 }
 
 static int32_t position_of(const hg_tape *tape, int64_t i)
 {
 	const int32_t position = tape->entry[task_at(tape, i)->entry].position;
-	if (i < tape->forwards)
+	if (i < tape->program.forwards)
 		return position;
 	if (!task_at(tape, i)->recompute)
 		return 2 * tape->alive - position;
@@ -156,7 +158,7 @@ static hg_status add_inspection(struct hg__watch *w, int64_t after, int64_t firs
 static hg_status find_inspections(struct hg__watch *w)
 {
 	const hg_tape *tape = w->tape;
-	const int64_t launches = tape->forwards + tape->backwards;
+	const int64_t launches = tape->program.forwards + tape->program.backwards;
 	int64_t first = 0, end = 0;
 	int32_t dies = INT32_MAX;
 	for (int64_t i = 0; i < launches; i++) {

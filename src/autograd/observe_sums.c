@@ -121,8 +121,10 @@ hg_status hg__watch_sums(struct hg__watch *w)
 {
 	const hg_tape *tape = w->tape;
 	for (int64_t i = 0; i < w->spots; i++) {
-		const struct hg__task *task = w->spot[i].gradient ? tape->backward : tape->forward;
-		const int64_t count = w->spot[i].gradient ? tape->backwards : tape->forwards;
+		const struct hg__task *task =
+		    w->spot[i].gradient ? tape->program.backward : tape->program.forward;
+		const int64_t count =
+		    w->spot[i].gradient ? tape->program.backwards : tape->program.forwards;
 		for (int64_t k = 0; k < count; k++)
 			if (task[k].call.node->op->probe && makes_spot_alone(tape, &task[k], &w->spot[i]))
 				HG__TRY(plan_probe(w, (int32_t)i, &task[k]));

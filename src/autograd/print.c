@@ -235,8 +235,8 @@ hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info)
 	for (int64_t k = 0; k < tape->entries; k++)
 		if (tape->entry[k].alive)
 			count_node(tape, &tape->entry[k], &ours);
-	for (int64_t i = 0; i < tape->backwards; i++)
-		ours.casts_back += casts_back(tape, &tape->backward[i]);
+	for (int64_t i = 0; i < tape->program.backwards; i++)
+		ours.casts_back += casts_back(tape, &tape->program.backward[i]);
 	hg__tape_memory(tape, &ours);
 	ours.largest_bytes = tape->largest_bytes;
 	ours.largest_name = tape->largest_name;

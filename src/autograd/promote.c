@@ -156,7 +156,7 @@ static hg_status check_node(void *user, const hg_tape *tape, int32_t entry, int 
 hg_status hg__tape_first_bad(hg_tape *tape, int32_t *entry)
 {
 	struct search s = {.found = -1};
-	const struct hg__hook hook = {check_node, &s}, *outer = tape->hook;
+	const struct hg__hook hook = {check_node, &s}, *outer = tape->program.hook;
 	*entry = -1;
 	HG__TRY(hg_tensor_create(tape->ctx, HG_F32, 1, 2, &s.amax));
 	hg__tape_hook(tape, &hook);

@@ -5,14 +5,13 @@
 
 void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook)
 {
-	tape->hook = hook;
+	tape->program.hook = hook;
 }
 
 static hg_status call_hook(const hg_tape *tape, const struct hg__task *task, int backward)
 {
-	return tape->hook
-	           ? tape->hook->after(tape->hook->user, tape, task->entry, backward, &task->call)
-	           : HG_OK;
+	const struct hg__hook *hook = tape->program.hook;
+	return hook ? hook->after(hook->user, tape, task->entry, backward, &task->call) : HG_OK;
 }
 
 /* The guard of a result whose own kernel does not compare what it stores. */
@@ -37,7 +36,7 @@ hg_status hg__overflow_clear(hg_params *params)
  * was not followed by a step. */
 static hg_status begin_overflow_flag(const hg_tape *tape)
 {
-	if (!tape->store_guards)
+	if (!tape->program.store_guards)
 		return HG_OK;
 	HG__TRY(hg__overflow_clear(tape->params));
 	tape->params->overflow_pending = 1;
@@ -53,12 +52,12 @@ hg_status hg_tape_forward(hg_tape *tape)
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_forward: the tape is not compiled");
 	tape->stage = HG__COMPILED;
-	if (tape->arena_owner)
-		tape->arena_owner->stage = HG__COMPILED; /* its values are overwritten */
+	if (tape->program.arena_owner)
+		tape->program.arena_owner->stage = HG__COMPILED; /* its values are overwritten */
 	hg__watch_begin(tape->observing.watch);
 	HG__TRY(begin_overflow_flag(tape));
-	for (int64_t i = 0; i < tape->forwards; i++) {
-		const struct hg__task *task = &tape->forward[i];
+	for (int64_t i = 0; i < tape->program.forwards; i++) {
+		const struct hg__task *task = &tape->program.forward[i];
 		HG__TRY(task->call.node->op->forward(&task->call));
 		HG__TRY(guard_stored(&task->call));
 		HG__TRY(call_hook(tape, task, 0));
@@ -91,7 +90,7 @@ static hg_status check_backward(const hg_tape *tape)
 }
 
 /* A parameter of this tape that the loss does not depend on gets gradient 0. */
-hg_status hg__tape_back_begin(hg_tape *tape)
+hg_status hg__tape_back_begin(const hg_tape *tape)
 {
 	const struct hg__backend *backend = tape->ctx->backend;
 	for (int64_t v = 0; v < tape->values; v++) {
@@ -106,7 +105,7 @@ hg_status hg__tape_back_begin(hg_tape *tape)
 
 /* gradient = part for the first contribution, gradient += part for the others, always in the order
  * of the backward pass. */
-hg_status hg__tape_add_parts(const hg_tape *tape, const struct hg__task *task)
+hg_status hg__add_parts(hg_context *ctx, const struct hg__task *task)
 {
 	for (int i = 0; i < HG__MAX_IN; i++) {
 		if (!task->add[i].data)
@@ -115,7 +114,7 @@ hg_status hg__tape_add_parts(const hg_tape *tape, const struct hg__task *task)
 		const struct hg__axpby_args first = {.x = part, .y = sum, .alpha = 1.0f},
 		                            further = {
 		                                .x = sum, .z = part, .y = sum, .alpha = 1.0f, .beta = 1.0f};
-		HG__TRY(tape->ctx->backend->kernels->axpby(tape->ctx, task->first[i] ? &first : &further));
+		HG__TRY(ctx->backend->kernels->axpby(ctx, task->first[i] ? &first : &further));
 	}
 	return HG_OK;
 }
@@ -127,17 +126,17 @@ hg_status hg_tape_backward(hg_tape *tape)
 	HG__TRY(check_backward(tape));
 	tape->stage = HG__COMPILED;
 	HG__TRY(hg__tape_back_begin(tape));
-	for (int64_t i = 0; i < tape->backwards; i++) {
-		const struct hg__task *task = &tape->backward[i];
+	for (int64_t i = 0; i < tape->program.backwards; i++) {
+		const struct hg__task *task = &tape->program.backward[i];
 		/* recomputes an operand of the next task: the pass has no node here */
 		if (task->recompute) {
 			HG__TRY(task->call.node->op->forward(&task->call));
 		} else {
 			HG__TRY(task->call.node->op->backward(&task->call));
-			HG__TRY(hg__tape_add_parts(tape, task));
+			HG__TRY(hg__add_parts(tape->ctx, task));
 			HG__TRY(call_hook(tape, task, 1));
 		}
-		HG__TRY(hg__watch_after(tape->observing.watch, tape->forwards + i));
+		HG__TRY(hg__watch_after(tape->observing.watch, tape->program.forwards + i));
 	}
 	return HG_OK;
 }

@@ -318,7 +318,7 @@ const hg_tensor *hg_tape_value(hg_tape *tape, hg_var var)
 	const struct hg__value *value = &tape->value[index];
 	if (value->node < 0)
 		return value->tensor;
-	return value->keep && value->span >= 0 ? &value->view : NULL;
+	return value->keep && value->span >= 0 ? &tape->program.view[index].value : NULL;
 }
 
 const hg_tensor *hg_tape_grad(hg_tape *tape, hg_var var)
@@ -326,7 +326,7 @@ const hg_tensor *hg_tape_grad(hg_tape *tape, hg_var var)
 	const int32_t index = tape && tape->stage != HG__RECORDING ? hg__tape_index(tape, var) : -1;
 	if (index < 0 || tape->value[index].kind != HG__VARIABLE || tape->value[index].grad_span < 0)
 		return NULL;
-	return &tape->value[index].grad_view;
+	return &tape->program.view[index].grad;
 }
 
 hg_status hg_tape_scalar(hg_tape *tape, hg_var var, double *value)

@@ -4,6 +4,7 @@
 #include "autograd/observe.h"
 #include "autograd/op.h"
 #include "autograd/param.h"
+#include "autograd/program.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -79,7 +80,6 @@ struct hg__value {
 	int32_t parts;           /* contributions to the gradient */
 	int32_t uses;            /* how often nodes that are needed read it (fuse.c); 0: not counted */
 	int32_t span, grad_span; /* -1: not in the arena */
-	struct hg_tensor view, grad_view;
 };
 
 /* An entry of the tape: a node, and what recording and planning found out about it. */
@@ -101,26 +101,6 @@ struct hg__entry {
 	/* the span of a contribution that must be added to the gradient of operand i; -1: the op writes
 	 * straight into the gradient */
 	int32_t part_span[HG__MAX_IN];
-};
-
-/* A call that is ready to run. Where add[i].data is set, din[i] is a separate contribution: the
- * tape adds it to add[i] after the call, or copies it there if it is the first. */
-struct hg__task {
-	struct hg__call call;
-	int32_t entry;
-	/* in the backward pass: this call runs forward and recomputes an operand of the next one */
-	int recompute;
-	struct hg__mat add[HG__MAX_IN];
-	int first[HG__MAX_IN];
-};
-
-/* Called after every node that ran, with the operands of its call. A tape with a hook computes the
- * same bits, but its steps are not captured. Not part of the public interface: tests and the doctor
- * use it. A failing status ends the run. */
-struct hg__hook {
-	hg_status (*after)(void *user, const hg_tape *tape, int32_t entry, int backward,
-	                   const struct hg__call *call);
-	void *user;
 };
 
 enum hg__stage { HG__RECORDING = 0, HG__COMPILED = 1, HG__FORWARDED = 2 };
@@ -153,15 +133,11 @@ struct hg_tape {
 	int32_t alive;
 	struct hg__span *span;
 	int64_t spans, span_capacity;
-	void *arena;
-	hg_tape *arena_owner; /* the tape that owns the arena; NULL: this one */
-	size_t arena_bytes, workspace_bytes;
-	struct hg__task *forward, *backward;
-	int64_t forwards, backwards, recomputes;
-	int64_t store_guards;     /* results that a guard compares as they are stored */
+	size_t arena_bytes;
+	int64_t recomputes;
 	const char *largest_name; /* of the largest buffer of the arena */
 	size_t largest_bytes;
-	const struct hg__hook *hook;
+	struct hg__program program;
 	struct hg__observing observing;
 };
 
@@ -248,10 +224,6 @@ HG_NODISCARD hg_status hg__arena_place(hg_context *ctx, struct hg__span *span, i
                                        size_t *bytes);
 /* memory.c: the device memory that a run of the tape takes, as hg_plan_info lists it. */
 void hg__tape_memory(const hg_tape *tape, hg_plan_info *info);
-/* tasks.c: called before compiling. The tape runs in the arena of arena_owner, which is compiled,
- * if that arena is large enough. A run of one overwrites the values of the other, and the tape must
- * not run after arena_owner is freed. */
-void hg__tape_borrow(hg_tape *tape, hg_tape *arena_owner);
 /* memory.c: bytes of the arena; 0 where another tape owns it. */
 size_t hg__tape_own_bytes(const hg_tape *tape);
 
@@ -263,22 +235,10 @@ size_t hg__tape_needs(const hg_tape *tape);
 HG_NODISCARD hg_status hg__tape_room(hg_tape *tape, size_t graphs);
 /* memory.c: HG_ERR_NOMEM; the message names the largest tensors. free_bytes SIZE_MAX: unknown. */
 hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes);
-/* tasks.c: prepares the graphs, allocates the arena, builds the calls and reserves the
- * workspace. */
-HG_NODISCARD hg_status hg__tape_tasks(hg_tape *tape);
-
 /* keep.c: a compiled copy of the tape in which every value and every gradient has memory of its
  * own, so that all of them can be read after a run. `from` is compiled and outlives the copy, which
  * uses its names and scopes. */
 HG_NODISCARD hg_status hg__tape_copy_kept(const hg_tape *from, hg_tape **copy);
-/* run.c: clears the overflow flag of a forward pass that no step followed. */
-HG_NODISCARD hg_status hg__overflow_clear(hg_params *params);
-/* run.c: parts of a backward pass. hg__tape_back_begin comes before its first node;
- * hg__tape_add_parts comes after each node and adds the contributions that were not written
- * straight into a gradient. */
-HG_NODISCARD hg_status hg__tape_back_begin(hg_tape *tape);
-HG_NODISCARD hg_status hg__tape_add_parts(const hg_tape *tape, const struct hg__task *task);
-
 /* Bytes of a value in a type, with padded rows. */
 static inline size_t hg__value_bytes(const struct hg__value *value, hg_dtype dtype)
 {
@@ -309,10 +269,6 @@ static inline int hg__is_float(hg_dtype dtype)
 	return dtype == HG_F16 || dtype == HG_F32;
 }
 
-/* tasks.c: does a guard compare the result of this node as it is stored (kernels/overflow.h)? It
- * does where neither a proof nor the weights bound the result, on tapes that train and may be
- * recorded again. */
-int hg__is_store_guarded(const hg_tape *tape, const struct hg__node *node);
 /* explain.c: the verdict on the gradient of a value. */
 hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *value);
 /* explain.c: bound on |gradient|, or on the largest half on the way to it, at a loss scale;
@@ -326,9 +282,6 @@ const char *hg__accumulate_name(hg_accumulate accumulate);
  * number. */
 const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, char *buffer,
                            size_t size);
-
-/* run.c: NULL removes the hook. The hook is borrowed. */
-void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook);
 
 HG_EXTERN_C_END
 #endif

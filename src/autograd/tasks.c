@@ -5,28 +5,31 @@
 
 void hg__tape_borrow(hg_tape *tape, hg_tape *arena_owner)
 {
-	tape->arena_owner = arena_owner;
+	tape->program.arena_owner = arena_owner;
 }
 
 /* The arena starts as zeros, because kernels read the padding of rows and it must hold numbers. */
 static hg_status allocate_arena(hg_tape *tape)
 {
+	const hg_tape *owner = tape->program.arena_owner;
+	struct hg__buffer *arena = &tape->program.arena;
 	if (tape->arena_bytes == 0)
 		tape->arena_bytes = HG__ALIGN;
-	if (tape->arena_owner) {
-		tape->arena = tape->arena_owner->arena;
+	if (owner) {
+		*arena = owner->program.arena;
 		return HG_OK;
 	}
-	if (hg__device_alloc(tape->ctx, tape->arena_bytes, "the tape's arena", &tape->arena) < 0)
+	if (hg__buffer_device(tape->ctx, (int64_t)tape->arena_bytes, 1, "the tape's arena", arena) < 0)
 		return hg__tape_no_memory(tape, tape->arena_bytes, SIZE_MAX);
-	return tape->ctx->backend->fill(tape->ctx, tape->arena, 0, tape->arena_bytes);
+	return tape->ctx->backend->fill(tape->ctx, arena->data, 0, arena->bytes);
 }
 
 static struct hg__mat in_arena(const hg_tape *tape, const struct hg__value *value, hg_dtype dtype,
                                int32_t span)
 {
+	char *arena = tape->program.arena.data;
 	/* no span: only the backward pass uses this buffer */
-	char *place = tape->arena && span >= 0 ? (char *)tape->arena + tape->span[span].offset : NULL;
+	char *place = arena && span >= 0 ? arena + tape->span[span].offset : NULL;
 	const struct hg__mat mat = {place, value->rows, value->cols, hg__leading(value->cols), dtype};
 	return mat;
 }
@@ -36,7 +39,7 @@ static struct hg__mat of_tensor(const hg_tape *tape, const hg_tensor *tensor)
 {
 	struct hg__mat mat = tensor->mat;
 	if (!mat.data)
-		mat.data = tape->arena;
+		mat.data = tape->program.arena.data;
 	return mat;
 }
 
@@ -66,15 +69,22 @@ static struct hg__mat grad_of(const hg_tape *tape, const struct hg__value *root)
 	                               : in_arena(tape, root, hg__grad_dtype(root), root->grad_span);
 }
 
-static void build_views(hg_tape *tape)
+static hg_status build_views(hg_tape *tape)
 {
+	struct hg__program *program = &tape->program;
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->values, sizeof *program->view,
+	                       "the tape's tensors", &memory));
+	program->view = memory;
+	program->views = tape->values;
 	for (int64_t v = 0; v < tape->values; v++) {
-		struct hg__value *value = &tape->value[v];
+		const struct hg__value *value = &tape->value[v];
 		if (value->span >= 0)
-			value->view = hg__tensor_view(tape->ctx, mat_of(tape, (int32_t)v));
+			program->view[v].value = hg__tensor_view(tape->ctx, mat_of(tape, (int32_t)v));
 		if (value->grad_span >= 0)
-			value->grad_view = hg__tensor_view(tape->ctx, grad_of(tape, value));
+			program->view[v].grad = hg__tensor_view(tape->ctx, grad_of(tape, value));
 	}
+	return HG_OK;
 }
 
 /* Does the backward of this node need the transpose? *edge: it also needs the position of each edge
@@ -257,7 +267,7 @@ static hg_status prepare_graphs(hg_tape *tape)
 		if (!tape->entry[k].alive)
 			continue;
 		HG__TRY(forward_call(tape, &tape->entry[k], &call));
-		HG__TRY(prepare_call(&call, &tape->workspace_bytes));
+		HG__TRY(prepare_call(&call, &tape->program.workspace_bytes));
 	}
 	HG__TRY(hg__tape_room(tape, 0));
 	return tape->keeps ? HG_OK : add_tiles(tape); /* a copy must not change shared graphs */
@@ -265,14 +275,15 @@ static hg_status prepare_graphs(hg_tape *tape)
 
 static hg_status build_forward(hg_tape *tape)
 {
+	struct hg__program *program = &tape->program;
 	for (int64_t k = 0; k < tape->entries; k++) {
 		if (!tape->entry[k].alive)
 			continue;
-		struct hg__task *task = &tape->forward[tape->forwards++];
+		struct hg__task *task = &program->forward[program->forwards++];
 		task->entry = (int32_t)k;
 		HG__TRY(forward_call(tape, &tape->entry[k], &task->call));
-		tape->store_guards += task->call.overflow.word != NULL;
-		HG__TRY(prepare_call(&task->call, &tape->workspace_bytes));
+		program->store_guards += task->call.overflow.word != NULL;
+		HG__TRY(prepare_call(&task->call, &program->workspace_bytes));
 	}
 	return HG_OK;
 }
@@ -281,11 +292,12 @@ static hg_status build_forward(hg_tape *tape)
  * backward of `entry` will read it. */
 static void build_recompute(hg_tape *tape, const struct hg__entry *entry, int i)
 {
+	struct hg__program *program = &tape->program;
 	const struct hg__value *value = &tape->value[entry->node.in[i]];
-	struct hg__task *task = &tape->backward[tape->backwards++];
-	for (int64_t f = 0; f < tape->forwards; f++)
-		if (tape->forward[f].entry == value->node)
-			*task = tape->forward[f];
+	struct hg__task *task = &program->backward[program->backwards++];
+	for (int64_t f = 0; f < program->forwards; f++)
+		if (program->forward[f].entry == value->node)
+			*task = program->forward[f];
 	task->call.out = in_arena(tape, value, value->dtype, entry->recompute[i]);
 	task->call.overflow.word = NULL;
 	task->recompute = 1;
@@ -293,36 +305,57 @@ static void build_recompute(hg_tape *tape, const struct hg__entry *entry, int i)
 
 static void build_backward(hg_tape *tape)
 {
-	for (int64_t f = tape->forwards - 1; f >= 0; f--) {
-		const struct hg__entry *entry = &tape->entry[tape->forward[f].entry];
+	struct hg__program *program = &tape->program;
+	for (int64_t f = program->forwards - 1; f >= 0; f--) {
+		const struct hg__entry *entry = &tape->entry[program->forward[f].entry];
 		if (!entry->back)
 			continue;
 		for (int i = 0; i < entry->node.n_in; i++)
 			if (entry->recompute[i] >= 0)
 				build_recompute(tape, entry, i);
-		struct hg__task *task = &tape->backward[tape->backwards++];
-		*task = tape->forward[f];
+		struct hg__task *task = &program->backward[program->backwards++];
+		*task = program->forward[f];
 		backward_call(tape, entry, task);
 		const size_t bytes = entry->node.op->scratch(&task->call);
-		tape->workspace_bytes = bytes > tape->workspace_bytes ? bytes : tape->workspace_bytes;
+		program->workspace_bytes =
+		    bytes > program->workspace_bytes ? bytes : program->workspace_bytes;
 	}
+}
+
+static hg_status allocate_tasks(hg_context *ctx, int64_t count, struct hg__task **tasks,
+                                int64_t *capacity)
+{
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(ctx, (size_t)count, sizeof **tasks, "the tape's calls", &memory));
+	*tasks = memory;
+	*capacity = count;
+	return HG_OK;
 }
 
 hg_status hg__tape_tasks(hg_tape *tape)
 {
-	void *forward = NULL, *backward = NULL, *workspace = NULL;
-	if (tape->arena_owner && tape->arena_bytes > tape->arena_owner->arena_bytes)
-		tape->arena_owner = NULL;
+	struct hg__program *program = &tape->program;
+	void *workspace = NULL;
+	if (program->arena_owner && tape->arena_bytes > program->arena_owner->arena_bytes)
+		program->arena_owner = NULL;
 	HG__TRY(prepare_graphs(tape));
 	HG__TRY(allocate_arena(tape));
-	build_views(tape);
-	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->alive, sizeof *tape->forward,
-	                       "the tape's calls", &forward));
-	tape->forward = forward;
-	HG__TRY(hg__host_alloc(tape->ctx, (size_t)(tape->alive + tape->recomputes),
-	                       sizeof *tape->backward, "the tape's calls", &backward));
-	tape->backward = backward;
+	HG__TRY(build_views(tape));
+	HG__TRY(allocate_tasks(tape->ctx, tape->alive, &program->forward, &program->forward_capacity));
+	HG__TRY(allocate_tasks(tape->ctx, tape->alive + tape->recomputes, &program->backward,
+	                       &program->backward_capacity));
 	HG__TRY(build_forward(tape));
 	build_backward(tape);
-	return hg__workspace(tape->ctx, tape->workspace_bytes, &workspace);
+	return hg__workspace(tape->ctx, program->workspace_bytes, &workspace);
+}
+
+void hg__program_free(hg_context *ctx, struct hg__program *program)
+{
+	if (!program->arena_owner)
+		hg__buffer_free(ctx, &program->arena);
+	hg__host_free(ctx, program->view, (size_t)program->views * sizeof *program->view);
+	hg__host_free(ctx, program->forward,
+	              (size_t)program->forward_capacity * sizeof *program->forward);
+	hg__host_free(ctx, program->backward,
+	              (size_t)program->backward_capacity * sizeof *program->backward);
 }

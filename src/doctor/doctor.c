@@ -177,7 +177,7 @@ static hg_status make_room(struct hg__replay *replay)
 {
 	const hg_tape *tape = replay->tape;
 	const size_t values = (size_t)tape->values,
-	             launches = (size_t)(tape->forwards + tape->backwards);
+	             launches = (size_t)(tape->program.forwards + tape->program.backwards);
 	void *memory = NULL;
 	HG__TRY(hg__page_take(replay->ctx, replay->pages, values, sizeof *replay->value, &memory));
 	replay->value = memory;

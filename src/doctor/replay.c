@@ -11,16 +11,18 @@ static hg_status tell(const struct hg__replay *replay, int64_t done)
 {
 	const hg_progress *watch = replay->progress;
 	if (!watch || !watch->step ||
-	    !watch->step(watch->user, "replay", done, replay->tape->forwards + replay->tape->backwards))
+	    !watch->step(watch->user, "replay", done,
+	                 replay->tape->program.forwards + replay->tape->program.backwards))
 		return HG_OK;
 	return hg__fail(replay->ctx, HG_ERR_STATE, "doctor_examine: stopped on request");
 }
 
 static hg_status forward(struct hg__replay *replay)
 {
-	for (int64_t i = 0; i < replay->tape->forwards; i++) {
+	const struct hg__program *program = &replay->tape->program;
+	for (int64_t i = 0; i < program->forwards; i++) {
 		HG__TRY(tell(replay, i));
-		const struct hg__task *launch = &replay->tape->forward[i];
+		const struct hg__task *launch = &program->forward[i];
 		HG__TRY(launch->call.node->op->forward(&launch->call));
 		HG__TRY(hg__judge_forward(replay, launch));
 	}
@@ -78,7 +80,7 @@ static hg_status remember(struct hg__replay *replay, const struct hg__task *laun
 static hg_status add_parts(struct hg__replay *replay, const struct hg__task *launch,
                            struct before before)
 {
-	hg_status status = hg__tape_add_parts(replay->tape, launch);
+	hg_status status = hg__add_parts(replay->tape->ctx, launch);
 	for (int i = 0; i < HG__MAX_IN && status >= 0; i++)
 		if (launch->add[i].data) {
 			struct hg__mat old = launch->add[i];
@@ -108,13 +110,14 @@ static hg_status back(struct hg__replay *replay, const struct hg__task *launch)
 
 hg_status hg__replay_run(struct hg__replay *replay)
 {
+	const struct hg__program *program = &replay->tape->program;
 	HG__TRY(forward(replay));
 	if (!replay->tape->trains)
 		return HG_OK;
 	HG__TRY(hg__tape_back_begin(replay->tape));
-	for (int64_t i = 0; i < replay->tape->backwards; i++) {
-		HG__TRY(tell(replay, replay->tape->forwards + i));
-		HG__TRY(back(replay, &replay->tape->backward[i]));
+	for (int64_t i = 0; i < program->backwards; i++) {
+		HG__TRY(tell(replay, program->forwards + i));
+		HG__TRY(back(replay, &program->backward[i]));
 	}
 	return HG_OK;
 }

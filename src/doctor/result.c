@@ -6,7 +6,7 @@
 struct hg__mat hg__value_mat(const hg_tape *tape, int32_t value)
 {
 	const struct hg__value *v = &tape->value[value];
-	return v->node < 0 ? v->tensor->mat : v->view.mat;
+	return v->node < 0 ? v->tensor->mat : tape->program.view[value].value.mat;
 }
 
 /* Backward reads what its call has; all else is no operand of it. */

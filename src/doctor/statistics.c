@@ -190,8 +190,8 @@ static int has_statistics(const struct hg__node *node)
 
 int hg__is_running_statistic(const struct hg__replay *replay, const hg_param *param)
 {
-	for (int64_t i = 0; i < replay->tape->forwards; i++) {
-		const struct hg__node *node = replay->tape->forward[i].call.node;
+	for (int64_t i = 0; i < replay->tape->program.forwards; i++) {
+		const struct hg__node *node = replay->tape->program.forward[i].call.node;
 		if (has_statistics(node) && (node->buffer[0] == param || node->buffer[1] == param))
 			return 1;
 	}
@@ -201,8 +201,8 @@ int hg__is_running_statistic(const struct hg__replay *replay, const hg_param *pa
 hg_status hg__check_statistics(struct hg__replay *replay)
 {
 	int bad = 0;
-	for (int64_t i = 0; i < replay->tape->forwards; i++) {
-		const struct hg__task *launch = &replay->tape->forward[i];
+	for (int64_t i = 0; i < replay->tape->program.forwards; i++) {
+		const struct hg__task *launch = &replay->tape->program.forward[i];
 		if (has_statistics(launch->call.node))
 			HG__TRY(examine_norm(replay, launch, hg__operands_good(replay, launch, 0), INT64_MAX,
 			                     &bad));

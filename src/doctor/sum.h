@@ -2,7 +2,6 @@
 #define HG_DOCTOR_SUM_H
 
 #include "autograd/about.h"
-#include "autograd/tape.h"
 #include "halfgraph/doctor.h"
 
 HG_EXTERN_C_BEGIN

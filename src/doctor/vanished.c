@@ -22,9 +22,9 @@ static int32_t behind_casts(const hg_tape *tape, int32_t value)
 
 static const struct hg__task *launch_of(const hg_tape *tape, int32_t line)
 {
-	for (int64_t i = 0; i < tape->forwards; i++)
-		if (tape->forward[i].entry == line)
-			return &tape->forward[i];
+	for (int64_t i = 0; i < tape->program.forwards; i++)
+		if (tape->program.forward[i].entry == line)
+			return &tape->program.forward[i];
 	return NULL;
 }
 

@@ -1,7 +1,7 @@
 #ifndef HG_DOCTOR_WIDEN_H
 #define HG_DOCTOR_WIDEN_H
 
-#include "autograd/tape.h"
+#include "autograd/op.h"
 
 HG_EXTERN_C_BEGIN
 

@@ -78,7 +78,8 @@ static void drop_captured(const hg_step *s, struct hg__captured_steps *c)
 /* A hook must be called after every node, which a captured step cannot do. */
 static int capturable(const hg_step *s)
 {
-	return !s->refused && !s->config.eager && !s->tape->hook && s->ctx->backend->capture_begin;
+	return !s->refused && !s->config.eager && !s->tape->program.hook &&
+	       s->ctx->backend->capture_begin;
 }
 
 /* A step that cannot be captured still runs call by call, so this function does not fail. */
@@ -325,9 +326,9 @@ static hg_status check_arguments(const hg_tape *tape, const hg_optim *optim,
 static double traffic(const hg_tape *tape)
 {
 	double bytes = 0.0;
-	for (int64_t i = 0; i < tape->forwards; i++) {
+	for (int64_t i = 0; i < tape->program.forwards; i++) {
 		struct hg__cost cost = {0.0, 0.0};
-		tape->forward[i].call.node->op->cost(&tape->forward[i].call, &cost);
+		tape->program.forward[i].call.node->op->cost(&tape->program.forward[i].call, &cost);
 		bytes += TRAFFIC * cost.bytes;
 	}
 	return bytes;
@@ -336,7 +337,7 @@ static double traffic(const hg_tape *tape)
 static hg_status build_step(hg_step *s)
 {
 	void *memory = NULL;
-	s->loss = s->tape->value[s->tape->output].view.mat.data;
+	s->loss = s->tape->program.view[s->tape->output].value.mat.data;
 	s->bytes = traffic(s->tape);
 	hg__step_limit(s, HG_STEP_REMEMBERED);
 	HG__TRY(hg__host_alloc(s->ctx, 1, sizeof *s->read, "step: results", &memory));

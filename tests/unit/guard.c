@@ -431,15 +431,15 @@ static void only_what_is_guarded_by_itself_is_looked_at(void)
 		struct bench b;
 		int looked_at = 0;
 		record(&b, hg_policy_fp16(), mode ? HG_EVAL : HG_TRAIN, 200, 400.0f, 1.0f, 0);
-		for (int64_t i = 0; i < b.tape->forwards; i++) {
-			const struct hg__node *node = b.tape->forward[i].call.node;
+		for (int64_t i = 0; i < b.tape->program.forwards; i++) {
+			const struct hg__node *node = b.tape->program.forward[i].call.node;
 			const int own = node->verdict == HG_GUARDED && !node->by_weights;
-			CHECK_EQ_I(b.tape->forward[i].call.overflow.word != NULL, own && mode == 0);
+			CHECK_EQ_I(b.tape->program.forward[i].call.overflow.word != NULL, own && mode == 0);
 			looked_at += own;
 		}
 		CHECK(looked_at > 0);
-		for (int64_t i = 0; i < b.tape->backwards; i++)
-			CHECK(b.tape->backward[i].call.overflow.word == NULL);
+		for (int64_t i = 0; i < b.tape->program.backwards; i++)
+			CHECK(b.tape->program.backward[i].call.overflow.word == NULL);
 		bench_close(&b);
 	}
 }

@@ -286,7 +286,7 @@ static void tapes_take_turns_in_an_arena(void)
 		const size_t before = s.ctx->current_bytes - s.ctx->workspace_bytes;
 		CHECK_OK(hg_tape_compile(tape[i], out[i]));
 		if (i == 1)
-			CHECK(tape[1]->arena == tape[0]->arena &&
+			CHECK(tape[1]->program.arena.data == tape[0]->program.arena.data &&
 			      s.ctx->current_bytes - s.ctx->workspace_bytes < before + tape[1]->arena_bytes);
 	}
 	for (int turn = 0; turn < 3; turn++) {

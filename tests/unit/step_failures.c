@@ -99,8 +99,8 @@ static void a_failure_while_capturing_is_reported(const void *item)
 	refuse_captures(&r, &backend, begin_accepted);
 	struct hg__kernels kernels = *r.ctx->backend->kernels;
 	kernels.gemm = failing_gemm;
-	for (int64_t i = 0; i < r.tape->forwards; i++)
-		r.tape->forward[i].call.k = &kernels;
+	for (int64_t i = 0; i < r.tape->program.forwards; i++)
+		r.tape->program.forward[i].call.k = &kernels;
 	CHECK_STATUS(hg_step_run(r.step, 1), HG_ERR_DEVICE);
 	CHECK_CONTAINS(hg_context_error(r.ctx), "no such luck");
 	CHECK(refusal.begun == 1 && refusal.dropped == 1 && refusal.warned == 1);

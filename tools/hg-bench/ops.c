@@ -118,8 +118,8 @@ static hg_status trial_make(struct bench *b, struct trial *t)
 /* The task of the op itself among the tasks of the tape; NULL: it is not run. */
 static const struct hg__task *task_of(const struct trial *t, int backward)
 {
-	const struct hg__task *task = backward ? t->tape->backward : t->tape->forward;
-	const int64_t count = backward ? t->tape->backwards : t->tape->forwards;
+	const struct hg__task *task = backward ? t->tape->program.backward : t->tape->program.forward;
+	const int64_t count = backward ? t->tape->program.backwards : t->tape->program.forwards;
 	for (int64_t i = 0; i < count; i++)
 		if (task[i].call.node->op == t->op)
 			return &task[i];

@@ -1,0 +1,75 @@
+#ifndef HG_AUTOGRAD_PROGRAM_H
+#define HG_AUTOGRAD_PROGRAM_H
+
+#include "autograd/op.h"
+#include "autograd/param.h"
+#include "core/buffer.h"
+
+HG_EXTERN_C_BEGIN
+
+/* The program of a compiled tape: calls that run again and again without any further decision, and
+ * the memory that they run in. tasks.c makes it from the recording and the plan, and run.c runs
+ * it. */
+
+/* A call that is ready to run. Where add[i].data is set, din[i] is a separate contribution: the
+ * tape adds it to add[i] after the call, or copies it there if it is the first. */
+struct hg__task {
+	struct hg__call call;
+	int32_t entry;
+	/* in the backward pass: this call runs forward and recomputes an operand of the next one */
+	int recompute;
+	struct hg__mat add[HG__MAX_IN];
+	int first[HG__MAX_IN];
+};
+
+/* Called after every node that ran, with the operands of its call. A tape with a hook computes the
+ * same bits, but its steps are not captured. Not part of the public interface: tests and the doctor
+ * use it. A failing status ends the run. */
+struct hg__hook {
+	hg_status (*after)(void *user, const hg_tape *tape, int32_t entry, int backward,
+	                   const struct hg__call *call);
+	void *user;
+};
+
+/* Where a value and its gradient lie in the arena; all zero: it has no place there. */
+struct hg__view {
+	struct hg_tensor value, grad;
+};
+
+struct hg__program {
+	struct hg__task *forward, *backward;
+	int64_t forwards, forward_capacity, backwards, backward_capacity;
+	struct hg__view *view; /* [views]: of each value of the tape */
+	int64_t views;
+	struct hg__buffer arena;
+	hg_tape *arena_owner; /* the tape that owns the arena; NULL: this one */
+	size_t workspace_bytes;
+	int64_t store_guards; /* results that a guard compares as they are stored */
+	const struct hg__hook *hook;
+};
+
+/* tasks.c: called before compiling. The tape runs in the arena of arena_owner, which is compiled,
+ * if that arena is large enough. A run of one overwrites the values of the other, and the tape must
+ * not run after arena_owner is freed. */
+void hg__tape_borrow(hg_tape *tape, hg_tape *arena_owner);
+/* tasks.c: prepares the graphs, allocates the arena, builds the calls and reserves the
+ * workspace. */
+HG_NODISCARD hg_status hg__tape_tasks(hg_tape *tape);
+void hg__program_free(hg_context *ctx, struct hg__program *program);
+/* tasks.c: does a guard compare the result of this node as it is stored (kernels/overflow.h)? It
+ * does where neither a proof nor the weights bound the result, on tapes that train and may be
+ * recorded again. */
+int hg__is_store_guarded(const hg_tape *tape, const struct hg__node *node);
+
+/* run.c: NULL removes the hook. The hook is borrowed. */
+void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook);
+/* run.c: clears the overflow flag of a forward pass that no step followed. */
+HG_NODISCARD hg_status hg__overflow_clear(hg_params *params);
+/* run.c: parts of a backward pass. hg__tape_back_begin comes before its first node; hg__add_parts
+ * comes after each node and adds the contributions that were not written straight into a
+ * gradient. */
+HG_NODISCARD hg_status hg__tape_back_begin(const hg_tape *tape);
+HG_NODISCARD hg_status hg__add_parts(hg_context *ctx, const struct hg__task *task);
+
+HG_EXTERN_C_END
+#endif
