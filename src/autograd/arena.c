@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "autograd/tape.h"
+#include "autograd/plan.h"
 
 /* Places buffers with known lifetimes in one arena: the largest first, each into the smallest gap
  * that is free during its whole life, or else behind all buffers that are in use at the same time.
@@ -46,9 +46,10 @@ static void insert_by_offset(struct hg__span *span, struct hg__span **placed, in
 	placed[i] = span;
 }
 
-hg_status hg__arena_place(hg_context *ctx, struct hg__span *span, int64_t count, size_t *bytes)
+hg_status hg__arena_place(hg_context *ctx, struct hg__tape_plan *plan)
 {
-	*bytes = 0;
+	const int64_t count = plan->spans;
+	plan->arena_bytes = 0;
 	if (count == 0)
 		return HG_OK;
 	void *memory = NULL;
@@ -56,13 +57,13 @@ hg_status hg__arena_place(hg_context *ctx, struct hg__span *span, int64_t count,
 	                       &memory));
 	struct hg__span **order = memory, **placed = order + count;
 	for (int64_t i = 0; i < count; i++)
-		order[i] = &span[i];
+		order[i] = &plan->span[i];
 	qsort(order, (size_t)count, sizeof *order, compare_size);
 	for (int64_t i = 0; i < count; i++) {
 		order[i]->offset = best_fit(order[i], placed, i);
 		insert_by_offset(order[i], placed, i);
 		const size_t end = order[i]->offset + order[i]->bytes;
-		*bytes = end > *bytes ? end : *bytes;
+		plan->arena_bytes = end > plan->arena_bytes ? end : plan->arena_bytes;
 	}
 	hg__host_free(ctx, memory, 2 * (size_t)count * sizeof(struct hg__span *));
 	return HG_OK;

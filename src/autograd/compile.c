@@ -79,7 +79,7 @@ static hg_status check_losses(hg_tape *tape)
 {
 	for (int64_t k = 0; k < tape->entries; k++) {
 		struct hg__entry *entry = &tape->entry[k];
-		if (!entry->alive || !(entry->node.op->traits & HG__LOSS))
+		if (!tape->plan.entry[k].alive || !(entry->node.op->traits & HG__LOSS))
 			continue;
 		for (int i = 0; i < entry->node.n_in; i++)
 			if (entry->node.in[i] >= 0 && tape->value[entry->node.in[i]].dtype == HG_I32 &&
@@ -93,34 +93,35 @@ static hg_status check_losses(hg_tape *tape)
 static hg_status find_largest(hg_tape *tape)
 {
 	char text[96], name[80];
+	struct hg__tape_plan *plan = &tape->plan;
 	const struct hg__span *largest = NULL;
-	for (int64_t i = 0; i < tape->spans; i++)
-		if (!largest || tape->span[i].bytes > largest->bytes)
-			largest = &tape->span[i];
-	tape->largest_name = "";
+	for (int64_t i = 0; i < plan->spans; i++)
+		if (!largest || plan->span[i].bytes > largest->bytes)
+			largest = &plan->span[i];
+	plan->largest_name = "";
 	if (!largest)
 		return HG_OK;
-	tape->largest_bytes = largest->bytes;
+	plan->largest_bytes = largest->bytes;
 	snprintf(text, sizeof text, "%s%s", largest->use == HG__USE_VALUE ? "" : "gradient of ",
 	         hg__value_name(tape, &tape->value[largest->value], name, sizeof name));
-	return hg__tape_text(tape, text, &tape->largest_name);
+	return hg__tape_text(tape, text, &plan->largest_name);
 }
 
 static hg_status check_output(hg_tape *tape, hg_var output)
 {
-	tape->output = hg__tape_index(tape, output);
-	if (tape->output < 0)
+	tape->plan.output = hg__tape_index(tape, output);
+	if (tape->plan.output < 0)
 		return hg__tape_fail(tape, HG_ERR_ARG,
 		                     "hg_tape_compile: output is not a variable of this tape");
-	struct hg__value *value = &tape->value[tape->output];
+	struct hg__value *value = &tape->value[tape->plan.output];
 	if (value->shift)
 		return hg__tape_fail(tape, HG_ERR_STATE,
 		                     "hg_tape_compile: the output is stored x 2^-%d, since it overflowed "
 		                     "in an earlier step (hg_policy.replan): give its hg_cast to f32",
 		                     value->shift);
 	value->keep = 1;
-	tape->trains = tape->mode == HG_TRAIN && value->kind == HG__RESULT && value->dtype == HG_F32 &&
-	               value->rows == 1 && value->cols == 1;
+	tape->plan.trains = tape->mode == HG_TRAIN && value->kind == HG__RESULT &&
+	                    value->dtype == HG_F32 && value->rows == 1 && value->cols == 1;
 	return HG_OK;
 }
 

@@ -23,15 +23,17 @@ static int is_state(hg_dtype dtype)
 
 /* Does `part` list this value? It lists operands of nodes that run, their results, or those of them
  * with a gradient. Losses are left out, because they are f32 numbers. */
-static int is_listed(const hg_tape *tape, const struct hg__value *value, enum part part)
+static int is_listed(const hg_tape *tape, int64_t v, enum part part)
 {
+	const struct hg__value *value = &tape->value[v];
+	const struct hg__planned_value *planned = &tape->plan.value[v];
 	const struct hg__entry *entry = value->node < 0 ? NULL : &tape->entry[value->node];
-	if (!is_state(value->dtype) || !value->alive ||
-	    (entry && (!entry->alive || entry->node.op->traits & HG__LOSS)))
+	if (!is_state(value->dtype) || !planned->alive ||
+	    (entry && (!tape->plan.entry[value->node].alive || entry->node.op->traits & HG__LOSS)))
 		return 0;
 	if (part == LEAVES)
 		return !entry;
-	return value->kind == HG__RESULT && (part == RESULTS || value->grad_span >= 0);
+	return value->kind == HG__RESULT && (part == RESULTS || planned->grad_span >= 0);
 }
 
 static hg_evidence evidence_of(const struct hg__value *value)
@@ -124,7 +126,7 @@ static hg_guard guard_kind(const hg_tape *tape, const hg_narrowing *row)
 		return HG_GUARD_WEIGHTS;
 	if (hg__is_store_guarded(tape, &tape->entry[row->node].node))
 		return HG_GUARD_STORED;
-	return tape->trains ? HG_GUARD_STEP : HG_GUARD_NONE;
+	return tape->plan.trains ? HG_GUARD_STEP : HG_GUARD_NONE;
 }
 
 static void name_row(const hg_tape *tape, const struct hg__value *value, hg_narrowing *row)
@@ -165,7 +167,7 @@ static void for_each_narrowing(const hg_tape *tape, row_fn row, void *user)
 	for (int part = LEAVES; part <= GRADIENTS; part++)
 		for (int64_t i = 0; i < tape->values; i++) {
 			const int64_t v = part == GRADIENTS ? tape->values - 1 - i : i;
-			if (!is_listed(tape, &tape->value[v], (enum part)part))
+			if (!is_listed(tape, v, (enum part)part))
 				continue;
 			const hg_narrowing described =
 			    describe_narrowing(tape, &tape->value[v], (enum part)part);
@@ -251,7 +253,7 @@ static const char *guard_text(const hg_tape *tape, const hg_narrowing *row)
 	                                   [HG_GUARD_WEIGHTS] = "; guard: the weights, in every step",
 	                                   [HG_GUARD_STORED] = "; guard: looked at as it is stored",
 	                                   [HG_GUARD_STEP] = "; guard: the step's finite check"};
-	if (row->guard == HG_GUARD_NONE && row->verdict == HG_GUARDED && !tape->trains)
+	if (row->guard == HG_GUARD_NONE && row->verdict == HG_GUARDED && !tape->plan.trains)
 		return "; no guard: nothing is skipped here";
 	return row->backward && row->guard
 	           ? "; beyond its headroom the step's finite check and the loss scale"

@@ -112,10 +112,10 @@ static hg_status bound_operands(hg_tape *tape, const struct hg__entry *entry,
 hg_status hg__bound_gradients(hg_tape *tape)
 {
 	for (int a = HG__UNCONDITIONAL; a <= HG__ASSUMED; a++) {
-		if (tape->value[tape->output].grad)
-			tape->value[tape->output].gradient[a].largest = 1.0;
+		if (tape->plan.value[tape->plan.output].grad)
+			tape->value[tape->plan.output].gradient[a].largest = 1.0;
 		for (int64_t k = tape->entries - 1; k >= 0; k--)
-			if (tape->entry[k].back)
+			if (tape->plan.entry[k].back)
 				HG__TRY(bound_operands(tape, &tape->entry[k], (enum hg__assumption)a));
 	}
 	return HG_OK;

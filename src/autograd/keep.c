@@ -15,25 +15,6 @@ static hg_status copy_array(hg_context *ctx, const void *from, int64_t count, si
 	return HG_OK;
 }
 
-static void forget_plan(hg_tape *tape)
-{
-	for (int64_t v = 0; v < tape->values; v++) {
-		struct hg__value *value = &tape->value[v];
-		value->span = value->grad_span = -1;
-		value->parts = 0;
-		value->alive = value->depends = value->reaches = value->grad = 0;
-	}
-	for (int64_t k = 0; k < tape->entries; k++) {
-		struct hg__entry *entry = &tape->entry[k];
-		entry->alive = entry->back = 0;
-		entry->adds = 0;
-		for (int i = 0; i < HG__MAX_IN; i++) {
-			entry->first[i] = 0;
-			entry->part_span[i] = entry->recompute[i] = -1;
-		}
-	}
-}
-
 static hg_status copy_and_plan(const hg_tape *from, hg_tape *made)
 {
 	void *memory = NULL;
@@ -43,9 +24,8 @@ static hg_status copy_and_plan(const hg_tape *from, hg_tape *made)
 	HG__TRY(copy_array(made->ctx, from->entry, from->entries, sizeof *from->entry, &memory));
 	made->entry = memory;
 	made->entries = made->entry_capacity = from->entries;
-	forget_plan(made);
 	HG__TRY(hg__tape_lives(made));
-	HG__TRY(hg__arena_place(made->ctx, made->span, made->spans, &made->arena_bytes));
+	HG__TRY(hg__arena_place(made->ctx, &made->plan));
 	return hg__tape_tasks(made);
 }
 
@@ -59,11 +39,11 @@ hg_status hg__tape_copy_kept(const hg_tape *from, hg_tape **copy)
 	made->params = from->params;
 	made->mode = from->mode;
 	made->tag = from->tag;
-	made->output = from->output;
-	made->trains = from->trains;
+	made->plan.output = from->plan.output;
+	made->plan.trains = from->plan.trains;
 	made->random = from->random;
-	made->keeps = 1;
-	made->scope = made->largest_name = "";
+	made->plan.keeps = 1;
+	made->scope = made->plan.largest_name = "";
 	const hg_status status = copy_and_plan(from, made);
 	if (status < 0) {
 		hg_tape_free(made);

@@ -29,7 +29,7 @@ hg_status hg_tape_create(hg_params *params, hg_mode mode, hg_tape **tape)
 	made->cast = hg_cast;
 	made->tag = next_tag(params);
 	made->scope = "";
-	made->output = -1;
+	made->plan.output = -1;
 	*tape = made;
 	return HG_OK;
 }
@@ -40,7 +40,7 @@ void hg_tape_free(hg_tape *tape)
 		return;
 	hg_context *ctx = tape->ctx;
 	hg__program_free(ctx, &tape->program);
-	hg__host_free(ctx, tape->span, (size_t)tape->span_capacity * sizeof *tape->span);
+	hg__tape_plan_free(ctx, &tape->plan);
 	hg__host_free(ctx, tape->entry, (size_t)tape->entry_capacity * sizeof *tape->entry);
 	hg__host_free(ctx, tape->value, (size_t)tape->value_capacity * sizeof *tape->value);
 	for (int64_t i = 0; i < tape->texts; i++)

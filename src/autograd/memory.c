@@ -64,7 +64,7 @@ void hg__tape_memory(const hg_tape *tape, hg_plan_info *info)
 	info->graph_bytes = graph_bytes(tape);
 	info->input_bytes = input_bytes(tape);
 	info->param_bytes = param_bytes(tape->params);
-	info->arena_bytes = tape->arena_bytes;
+	info->arena_bytes = tape->plan.arena_bytes;
 	info->workspace_bytes = ctx->workspace_bytes;
 	info->library_bytes = library_bytes(ctx);
 	info->observer_bytes = tape->observing.bytes;
@@ -87,8 +87,8 @@ static const struct hg__span *next_largest(const hg_tape *tape,
                                            const struct hg__span *const named[NAMED_TENSORS])
 {
 	const struct hg__span *best = NULL;
-	for (int64_t i = 0; i < tape->spans; i++) {
-		const struct hg__span *span = &tape->span[i];
+	for (int64_t i = 0; i < tape->plan.spans; i++) {
+		const struct hg__span *span = &tape->plan.span[i];
 		int known = 0;
 		for (int n = 0; n < NAMED_TENSORS; n++)
 			known |= is_same_tensor(span, named[n]);
@@ -128,12 +128,12 @@ hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes)
 	return hg__fail(
 	    tape->ctx, HG_ERR_NOMEM,
 	    "hg_tape_compile: a run needs %zu more bytes (arena %zu), %zu are free; largest: %s",
-	    needed, tape->arena_bytes, free_bytes, text);
+	    needed, tape->plan.arena_bytes, free_bytes, text);
 }
 
 size_t hg__tape_own_bytes(const hg_tape *tape)
 {
-	return tape->program.arena_owner ? 0 : tape->arena_bytes;
+	return tape->program.arena_owner ? 0 : tape->plan.arena_bytes;
 }
 
 size_t hg__tape_needs(const hg_tape *tape)

@@ -9,9 +9,11 @@ const char *hg__entry_title(const struct hg__entry *entry)
 	return entry->title ? entry->title : entry->node.op->name;
 }
 
-static int is_namesake(const struct hg__entry *a, const struct hg__entry *b)
+static int is_namesake(const hg_tape *tape, int64_t k, int64_t l)
 {
-	return a != b && a->alive && b->alive && strcmp(a->node.scope, b->node.scope) == 0 &&
+	const struct hg__entry *a = &tape->entry[k], *b = &tape->entry[l];
+	return k != l && hg__is_alive(&tape->plan, k) && hg__is_alive(&tape->plan, l) &&
+	       strcmp(a->node.scope, b->node.scope) == 0 &&
 	       strcmp(hg__entry_title(a), hg__entry_title(b)) == 0;
 }
 
@@ -36,18 +38,17 @@ static const char *strip_layer(const char *layer, const char *name)
 
 /* Entries of one layer with the same ops get different names: by their weights if these differ, or
  * else by number. */
-static void tell_apart(const hg_tape *tape, const struct hg__entry *entry, char *buffer,
-                       size_t size)
+static void tell_apart(const hg_tape *tape, int64_t own, char *buffer, size_t size)
 {
+	const struct hg__entry *entry = &tape->entry[own];
 	const char *weight = weight_of(tape, entry);
 	int others = 0, before = 0, unique = *weight != 0;
 	for (int64_t k = 0; k < tape->entries; k++) {
-		const struct hg__entry *other = &tape->entry[k];
-		if (!is_namesake(entry, other))
+		if (!is_namesake(tape, own, k))
 			continue;
 		others++;
-		before += other < entry;
-		unique &= strcmp(weight_of(tape, other), weight) != 0;
+		before += k < own;
+		unique &= strcmp(weight_of(tape, &tape->entry[k]), weight) != 0;
 	}
 	if (others && unique)
 		snprintf(buffer, size, " (%s)", strip_layer(entry->node.scope, weight));
@@ -66,6 +67,6 @@ const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, c
 	snprintf(buffer, size, "%s%s%s", entry->node.scope, *entry->node.scope ? "/" : "",
 	         hg__entry_title(entry));
 	const size_t length = strlen(buffer);
-	tell_apart(tape, entry, buffer + length, size - length);
+	tell_apart(tape, value->node, buffer + length, size - length);
 	return buffer;
 }

@@ -8,17 +8,19 @@
 
 /* ---- which tensors ---- */
 
-int hg__is_watched(const hg_tape *tape, const struct hg__entry *entry)
+int hg__is_watched(const hg_tape *tape, int64_t entry)
 {
-	const struct hg__value *value = &tape->value[entry->node.out];
-	return entry->alive && hg__is_float(value->dtype) && value->span >= 0;
+	const int32_t out = tape->entry[entry].node.out;
+	return tape->plan.entry[entry].alive && hg__is_float(tape->value[out].dtype) &&
+	       tape->plan.value[out].span >= 0;
 }
 
 /* Does the backward of this entry contribute to the gradient of operand i? */
-static int contributes(const hg_tape *tape, const struct hg__entry *entry, int i)
+static int contributes(const hg_tape *tape, int64_t k, int i)
 {
-	return entry->back && entry->node.in[i] >= 0 && entry->grads >> i & 1u &&
-	       tape->value[entry->node.in[i]].grad;
+	const struct hg__entry *entry = &tape->entry[k];
+	return tape->plan.entry[k].back && entry->node.in[i] >= 0 && entry->grads >> i & 1u &&
+	       tape->plan.value[entry->node.in[i]].grad;
 }
 
 int32_t hg__root_of(const hg_tape *tape, int64_t entry, int i)
@@ -40,23 +42,23 @@ static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)
 }
 
 /* Adds the result of an entry, which is ready after its forward. */
-static hg_status add_value(struct hg__watch *w, const struct hg__entry *entry)
+static hg_status add_value(struct hg__watch *w, int64_t k)
 {
 	const hg_tape *tape = w->tape;
-	const struct hg__value *value = &tape->value[entry->node.out];
-	const struct hg__spot spot = {.entry = value->node,
-	                              .value = entry->node.out,
-	                              .ready = entry->position,
-	                              .dies = hg__last_of(tape, value->span),
-	                              .mat = tape->program.view[entry->node.out].value.mat};
-	return hg__is_watched(tape, entry) ? add_spot(w, &spot) : HG_OK;
+	const int32_t out = tape->entry[k].node.out;
+	const struct hg__spot spot = {.entry = tape->value[out].node,
+	                              .value = out,
+	                              .ready = tape->plan.entry[k].position,
+	                              .dies = hg__last_of(&tape->plan, tape->plan.value[out].span),
+	                              .mat = tape->program.view[out].value.mat};
+	return hg__is_watched(tape, k) ? add_spot(w, &spot) : HG_OK;
 }
 
 /* Is this gradient listed already, under its own value or under another one that shares its buffer
  * (shares_gradient in plan.c)? */
 static int is_listed(const struct hg__watch *w, int32_t root)
 {
-	const struct hg__value *value = w->tape->value;
+	const struct hg__planned_value *value = w->tape->plan.value;
 	for (int64_t i = 0; i < w->spots; i++) {
 		const int32_t other = w->spot[i].value;
 		if (w->spot[i].gradient &&
@@ -69,12 +71,12 @@ static int is_listed(const struct hg__watch *w, int32_t root)
 
 int hg__completes(const hg_tape *tape, int64_t k, int i)
 {
-	if (!contributes(tape, &tape->entry[k], i))
+	if (!contributes(tape, k, i))
 		return 0;
 	const int32_t root = hg__root_of(tape, k, i);
 	for (int64_t before = 0; before < k; before++)
 		for (int j = 0; j < tape->entry[before].node.n_in; j++)
-			if (contributes(tape, &tape->entry[before], j) && hg__root_of(tape, before, j) == root)
+			if (contributes(tape, before, j) && hg__root_of(tape, before, j) == root)
 				return 0;
 	return 1;
 }
@@ -92,8 +94,10 @@ static hg_status add_gradients(struct hg__watch *w, int64_t k)
 		    .entry = value->node,
 		    .value = root,
 		    .gradient = 1,
-		    .ready = 2 * tape->alive - entry->position,
-		    .dies = value->kind == HG__PARAM ? INT32_MAX : hg__last_of(tape, value->grad_span),
+		    .ready = hg__position_back(&tape->plan, k),
+		    .dies = value->kind == HG__PARAM
+		                ? INT32_MAX
+		                : hg__last_of(&tape->plan, tape->plan.value[root].grad_span),
 		    .mat = value->kind == HG__PARAM ? value->param->grad->mat
 		                                    : tape->program.view[root].grad.mat};
 		if (!is_listed(w, root))
@@ -106,8 +110,8 @@ static hg_status find_spots(struct hg__watch *w)
 {
 	const hg_tape *tape = w->tape;
 	for (int64_t k = 0; k < tape->entries; k++)
-		if (tape->entry[k].alive)
-			HG__TRY(add_value(w, &tape->entry[k]));
+		if (tape->plan.entry[k].alive)
+			HG__TRY(add_value(w, k));
 	for (int64_t k = tape->entries - 1; k >= 0; k--)
 		HG__TRY(add_gradients(w, k));
 	return HG_OK;
@@ -123,11 +127,11 @@ static const struct hg__task *task_at(const hg_tape *tape, int64_t i)
 
 static int32_t position_of(const hg_tape *tape, int64_t i)
 {
-	const int32_t position = tape->entry[task_at(tape, i)->entry].position;
+	const int32_t entry = task_at(tape, i)->entry;
 	if (i < tape->program.forwards)
-		return position;
+		return tape->plan.entry[entry].position;
 	if (!task_at(tape, i)->recompute)
-		return 2 * tape->alive - position;
+		return hg__position_back(&tape->plan, entry);
 	while (task_at(tape, i)->recompute) /* it runs at the time of the next task */
 		i++;
 	return position_of(tape, i);
@@ -162,8 +166,9 @@ static hg_status find_inspections(struct hg__watch *w)
 	int64_t first = 0, end = 0;
 	int32_t dies = INT32_MAX;
 	for (int64_t i = 0; i < launches; i++) {
-		const int32_t now = position_of(tape, i),
-		              then = i + 1 < launches ? position_of(tape, i + 1) : 2 * tape->alive + 1;
+		const int32_t now = position_of(tape, i), then = i + 1 < launches
+		                                                     ? position_of(tape, i + 1)
+		                                                     : hg__position_end(&tape->plan);
 		for (; then > now && end < w->spots && w->spot[end].ready <= now; end++)
 			dies = w->spot[end].dies < dies ? w->spot[end].dies : dies;
 		if (dies >= then)

@@ -7,8 +7,6 @@
 
 HG_EXTERN_C_BEGIN
 
-struct hg__entry;
-
 /* The observer of a tape that trains: which tensors of a step it inspects, when, and the calls that
  * do it. The tensors are
  *
@@ -30,7 +28,7 @@ struct hg__spot {
 	int32_t entry; /* makes the value; -1: a leaf */
 	int32_t value;
 	int gradient;
-	/* positions (tape.h): complete after position `ready`, not overwritten up to position `dies` */
+	/* positions (plan.h): complete after position `ready`, not overwritten up to position `dies` */
 	int32_t ready, dies;
 	struct hg__mat mat;
 	char name[80]; /* "conv2/spmm", or a leaf's own name */
@@ -79,7 +77,7 @@ struct hg__observing {
 
 /* observe.c: does the observer inspect the result of this entry? Is the backward of this entry the
  * last that contributes to the gradient of operand i, that is, of value hg__root_of? */
-int hg__is_watched(const hg_tape *tape, const struct hg__entry *entry);
+int hg__is_watched(const hg_tape *tape, int64_t entry);
 int hg__completes(const hg_tape *tape, int64_t entry, int i);
 int32_t hg__root_of(const hg_tape *tape, int64_t entry, int i);
 

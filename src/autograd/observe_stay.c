@@ -24,28 +24,29 @@ void hg_tape_observe(hg_tape *tape, int on)
 
 /* ---- when each span is ready ---- */
 
-static void mark_ready(hg_tape *tape, int32_t span, int32_t position)
+static void mark_ready(struct hg__tape_plan *plan, int32_t span, int32_t position)
 {
-	if (span >= 0 && tape->span[span].ready < 0)
-		tape->span[span].ready = position;
+	if (span >= 0 && plan->span[span].ready < 0)
+		plan->span[span].ready = position;
 }
 
 /* Entries from the last to the first, as the backward pass runs: a gradient that several values
  * share is ready with the first of them. */
 static void find_ready(hg_tape *tape)
 {
-	for (int64_t i = 0; i < tape->spans; i++) {
-		tape->span[i].until = tape->span[i].last;
-		tape->span[i].ready = -1;
+	struct hg__tape_plan *plan = &tape->plan;
+	for (int64_t i = 0; i < plan->spans; i++) {
+		plan->span[i].until = plan->span[i].last;
+		plan->span[i].ready = -1;
 	}
 	for (int64_t k = 0; k < tape->entries; k++)
-		if (hg__is_watched(tape, &tape->entry[k]))
-			mark_ready(tape, tape->value[tape->entry[k].node.out].span, tape->entry[k].position);
+		if (hg__is_watched(tape, k))
+			mark_ready(plan, plan->value[tape->entry[k].node.out].span, plan->entry[k].position);
 	for (int64_t k = tape->entries - 1; k >= 0; k--)
 		for (int i = 0; i < tape->entry[k].node.n_in; i++)
 			if (hg__completes(tape, k, i))
-				mark_ready(tape, tape->value[hg__root_of(tape, k, i)].grad_span,
-				           2 * tape->alive - tape->entry[k].position);
+				mark_ready(plan, plan->value[hg__root_of(tape, k, i)].grad_span,
+				           hg__position_back(plan, k));
 }
 
 /* ---- placing ---- */
@@ -54,14 +55,15 @@ static void find_ready(hg_tape *tape)
  * ready later stay no longer than the step needs them; earlier ones have their length already. */
 static hg_status place_stretch(hg_tape *tape, int32_t from, int32_t to)
 {
+	struct hg__tape_plan *plan = &tape->plan;
 	tape->observing.stays = 0;
-	for (int64_t i = 0; i < tape->spans; i++) {
-		struct hg__span *span = &tape->span[i];
+	for (int64_t i = 0; i < plan->spans; i++) {
+		struct hg__span *span = &plan->span[i];
 		if (span->ready > from)
 			span->last = span->ready <= to && span->until < to ? to : span->until;
 		tape->observing.stays |= span->last > span->until;
 	}
-	return hg__arena_place(tape->ctx, tape->span, tape->spans, &tape->arena_bytes);
+	return hg__arena_place(tape->ctx, plan);
 }
 
 hg_status hg__tape_tighten(hg_tape *tape)
@@ -70,12 +72,12 @@ hg_status hg__tape_tighten(hg_tape *tape)
 }
 
 /* The position by which the next inspection must come if no span stays for it. */
-static int32_t next_inspection_due(const hg_tape *tape, int32_t from)
+static int32_t next_inspection_due(const struct hg__tape_plan *plan, int32_t from)
 {
-	int32_t position = 2 * tape->alive + 1;
-	for (int64_t i = 0; i < tape->spans; i++)
-		if (tape->span[i].ready > from && tape->span[i].until < position)
-			position = tape->span[i].until;
+	int32_t position = hg__position_end(plan);
+	for (int64_t i = 0; i < plan->spans; i++)
+		if (plan->span[i].ready > from && plan->span[i].until < position)
+			position = plan->span[i].until;
 	return position;
 }
 
@@ -84,10 +86,11 @@ static int32_t next_inspection_due(const hg_tape *tape, int32_t from)
  * fits. */
 static hg_status find_stretch(hg_tape *tape, int32_t from, size_t limit, int32_t *to)
 {
-	int32_t fits = next_inspection_due(tape, from), fails = 2 * tape->alive + 2;
+	int32_t fits = next_inspection_due(&tape->plan, from),
+	        fails = hg__position_end(&tape->plan) + 1;
 	for (int32_t tried = fails - 1; fails - fits > 1; tried = fits + (fails - fits) / 2) {
 		HG__TRY(place_stretch(tape, from, tried));
-		if (tape->arena_bytes <= limit)
+		if (tape->plan.arena_bytes <= limit)
 			fits = tried;
 		else
 			fails = tried;
@@ -98,14 +101,14 @@ static hg_status find_stretch(hg_tape *tape, int32_t from, size_t limit, int32_t
 
 hg_status hg__tape_place(hg_tape *tape)
 {
-	const int32_t end = 2 * tape->alive + 1;
+	const int32_t end = hg__position_end(&tape->plan);
 	find_ready(tape);
 	HG__TRY(hg__tape_tighten(tape));
-	if (!tape->trains || tape->observing.room == HG__ROOM_NONE)
+	if (!tape->plan.trains || tape->observing.room == HG__ROOM_NONE)
 		return HG_OK;
 	if (tape->observing.room == HG__ROOM_ALL)
 		return place_stretch(tape, -1, end);
-	const size_t limit = tape->arena_bytes + tape->arena_bytes / STAY_SHARE;
+	const size_t limit = tape->plan.arena_bytes + tape->plan.arena_bytes / STAY_SHARE;
 	for (int32_t from = -1; from < end;)
 		HG__TRY(find_stretch(tape, from, limit, &from));
 	return HG_OK;

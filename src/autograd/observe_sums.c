@@ -62,25 +62,25 @@ static hg_status add_probe(struct hg__watch *w, const struct hg__probe *probe)
 
 /* The last position at which the operands of a sum are still in place. The features of a backward
  * sum are the gradient of the node's result. */
-static int32_t operands_last(const hg_tape *tape, const struct hg__entry *entry, int backward)
+static int32_t operands_last(const struct hg__tape_plan *plan, const struct hg__node *node,
+                             int backward)
 {
-	const struct hg__node *node = &entry->node;
-	const int32_t x = backward ? tape->value[node->out].grad_span : tape->value[node->in[0]].span;
-	const int32_t w = node->n_in > 1 && node->in[1] >= 0 ? tape->value[node->in[1]].span : -1;
-	const int32_t first = hg__last_of(tape, x), second = hg__last_of(tape, w);
+	const int32_t x = backward ? plan->value[node->out].grad_span : plan->value[node->in[0]].span;
+	const int32_t w = node->n_in > 1 && node->in[1] >= 0 ? plan->value[node->in[1]].span : -1;
+	const int32_t first = hg__last_of(plan, x), second = hg__last_of(plan, w);
 	return first < second ? first : second;
 }
 
 /* Does the sum of this task alone make the tensor of this spot, and does it still have its
  * weights? */
-static int makes_spot_alone(const hg_tape *tape, const struct hg__task *task,
+static int makes_spot_alone(const struct hg__tape_plan *plan, const struct hg__task *task,
                             const struct hg__spot *spot)
 {
-	const struct hg__entry *entry = &tape->entry[task->entry];
 	if (!spot->gradient)
 		return task->entry == spot->entry;
-	return !task->recompute && entry->node.in[0] == spot->value &&
-	       tape->value[spot->value].parts == 1 && !task->add[0].data && entry->recompute[1] < 0;
+	return !task->recompute && task->call.node->in[0] == spot->value &&
+	       plan->value[spot->value].parts == 1 && !task->add[0].data &&
+	       plan->entry[task->entry].recompute[1] < 0;
 }
 
 static hg_status plan_probe(struct hg__watch *w, int32_t index, const struct hg__task *task)
@@ -89,7 +89,7 @@ static hg_status plan_probe(struct hg__watch *w, int32_t index, const struct hg_
 	struct hg__probe probe = {.record = index};
 	HG__TRY(task->call.node->op->probe(&task->call, spot->gradient, &probe));
 	probe.record = index;
-	const int32_t dies = operands_last(w->tape, &w->tape->entry[task->entry], spot->gradient);
+	const int32_t dies = operands_last(&w->tape->plan, task->call.node, spot->gradient);
 	if (!probe.rowptr || dies < spot->ready)
 		return HG_OK;
 	spot->dies = dies < spot->dies ? dies : spot->dies;
@@ -126,7 +126,8 @@ hg_status hg__watch_sums(struct hg__watch *w)
 		const int64_t count =
 		    w->spot[i].gradient ? tape->program.backwards : tape->program.forwards;
 		for (int64_t k = 0; k < count; k++)
-			if (task[k].call.node->op->probe && makes_spot_alone(tape, &task[k], &w->spot[i]))
+			if (task[k].call.node->op->probe &&
+			    makes_spot_alone(&tape->plan, &task[k], &w->spot[i]))
 				HG__TRY(plan_probe(w, (int32_t)i, &task[k]));
 	}
 	return choose_probe_rows(w);

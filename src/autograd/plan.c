@@ -1,30 +1,33 @@
+#include "autograd/plan.h"
+
 #include "autograd/tape.h"
 
-/* Lifetimes: which nodes run, which values get a gradient, and between which positions (tape.h)
+/* Lifetimes: which nodes run, which values get a gradient, and between which positions (plan.h)
  * each buffer is in use. Everything here follows from the recording alone; arena.c turns it into
  * offsets. */
 
 /* Dead code: a node runs only if the output or a kept value needs it. */
-static void find_alive(hg_tape *tape)
+static void find_alive(const hg_tape *tape, struct hg__tape_plan *plan)
 {
 	for (int64_t v = 0; v < tape->values; v++)
-		tape->value[v].alive = tape->value[v].keep;
+		plan->value[v].alive = tape->value[v].keep;
 	for (int64_t k = tape->entries - 1; k >= 0; k--) {
-		struct hg__entry *entry = &tape->entry[k];
-		entry->alive = tape->value[entry->node.out].alive;
-		for (int i = 0; i < entry->node.n_in && entry->alive; i++)
-			if (entry->node.in[i] >= 0)
-				tape->value[entry->node.in[i]].alive = 1;
+		const struct hg__node *node = &tape->entry[k].node;
+		plan->entry[k].alive = plan->value[node->out].alive;
+		for (int i = 0; i < node->n_in && plan->entry[k].alive; i++)
+			if (node->in[i] >= 0)
+				plan->value[node->in[i]].alive = 1;
 	}
-	tape->alive = 0;
 	for (int64_t k = 0; k < tape->entries; k++)
-		if (tape->entry[k].alive)
-			tape->entry[k].position = tape->alive++;
+		if (plan->entry[k].alive)
+			plan->entry[k].position = plan->alive++;
 }
 
-static int differentiable(const struct hg__entry *entry, int i)
+static int is_differentiable(const hg_tape *tape, const struct hg__tape_plan *plan, int64_t k,
+                             int i)
 {
-	return entry->alive && entry->node.in[i] >= 0 && entry->grads >> i & 1u;
+	const struct hg__entry *entry = &tape->entry[k];
+	return plan->entry[k].alive && entry->node.in[i] >= 0 && entry->grads >> i & 1u;
 }
 
 static int is_source(const struct hg__value *value)
@@ -36,39 +39,43 @@ static int is_source(const struct hg__value *value)
 /* A value gets a gradient if it depends on a parameter or variable and the loss depends on it. A
  * parameter may be on the tape twice, as its working copy and as its f32 view: each stands for the
  * parameter. */
-static void find_grads(hg_tape *tape)
+static void find_grads(const hg_tape *tape, struct hg__tape_plan *plan)
 {
 	for (int64_t v = 0; v < tape->values; v++)
-		tape->value[v].depends = is_source(&tape->value[v]);
-	for (int64_t k = 0; k < tape->entries; k++)
-		for (int i = 0; i < tape->entry[k].node.n_in; i++)
-			if (differentiable(&tape->entry[k], i) &&
-			    tape->value[tape->entry[k].node.in[i]].depends)
-				tape->value[tape->entry[k].node.out].depends = 1;
-	tape->value[tape->output].reaches = tape->trains;
-	for (int64_t k = tape->entries - 1; k >= 0; k--)
-		for (int i = 0; i < tape->entry[k].node.n_in; i++)
-			if (differentiable(&tape->entry[k], i) && tape->value[tape->entry[k].node.out].reaches)
-				tape->value[tape->entry[k].node.in[i]].reaches = 1;
+		plan->value[v].depends = is_source(&tape->value[v]);
+	for (int64_t k = 0; k < tape->entries; k++) {
+		const struct hg__node *node = &tape->entry[k].node;
+		for (int i = 0; i < node->n_in; i++)
+			if (is_differentiable(tape, plan, k, i) && plan->value[node->in[i]].depends)
+				plan->value[node->out].depends = 1;
+	}
+	plan->value[plan->output].reaches = plan->trains;
+	for (int64_t k = tape->entries - 1; k >= 0; k--) {
+		const struct hg__node *node = &tape->entry[k].node;
+		for (int i = 0; i < node->n_in; i++)
+			if (is_differentiable(tape, plan, k, i) && plan->value[node->out].reaches)
+				plan->value[node->in[i]].reaches = 1;
+	}
 	for (int64_t v = 0; v < tape->values; v++)
-		tape->value[v].grad = tape->value[v].depends && tape->value[v].reaches;
+		plan->value[v].grad = plan->value[v].depends && plan->value[v].reaches;
 	for (int64_t k = 0; k < tape->entries; k++)
-		tape->entry[k].back = tape->entry[k].alive && tape->value[tape->entry[k].node.out].grad;
+		plan->entry[k].back = plan->entry[k].alive && plan->value[tape->entry[k].node.out].grad;
 }
 
 /* A new span of one position. The caller extends it. */
 static hg_status add_span(hg_tape *tape, enum hg__use use, int32_t value, int32_t position,
                           hg_dtype dtype, int32_t *index)
 {
-	void *list = tape->span;
+	struct hg__tape_plan *plan = &tape->plan;
+	void *list = plan->span;
 	const hg_status grown =
-	    hg__tape_grow(tape, &list, sizeof *tape->span, tape->spans, &tape->span_capacity);
-	tape->span = list;
+	    hg__tape_grow(tape, &list, sizeof *plan->span, plan->spans, &plan->span_capacity);
+	plan->span = list;
 	HG__TRY(grown);
 	const size_t bytes = hg__value_bytes(&tape->value[value], dtype);
-	*index = (int32_t)tape->spans++;
+	*index = (int32_t)plan->spans++;
 	/* At least one unit, so that an empty matrix has an address: NULL means absent. */
-	tape->span[*index] = (struct hg__span){.use = use,
+	plan->span[*index] = (struct hg__span){.use = use,
 	                                       .value = value,
 	                                       .first = position,
 	                                       .last = position,
@@ -77,10 +84,10 @@ static hg_status add_span(hg_tape *tape, enum hg__use use, int32_t value, int32_
 	return HG_OK;
 }
 
-static void extend_span(hg_tape *tape, int32_t span, int32_t position)
+static void extend_span(struct hg__tape_plan *plan, int32_t span, int32_t position)
 {
-	if (span >= 0 && tape->span[span].last < position)
-		tape->span[span].last = position;
+	if (span >= 0 && plan->span[span].last < position)
+		plan->span[span].last = position;
 }
 
 /* A value below this size is not worth a kernel launch to recompute. A launch takes 2 us, in which
@@ -92,7 +99,7 @@ static void extend_span(hg_tape *tape, int32_t span, int32_t position)
  * be kept longer now. */
 static int is_recomputed(const hg_tape *tape, const struct hg__value *value)
 {
-	if (value->keep || tape->keeps || value->kind != HG__RESULT ||
+	if (value->keep || tape->plan.keeps || value->kind != HG__RESULT ||
 	    !(tape->entry[value->node].node.op->traits & HG__RECOMPUTE))
 		return 0;
 	const struct hg__node *node = &tape->entry[value->node].node;
@@ -104,112 +111,173 @@ static int is_recomputed(const hg_tape *tape, const struct hg__value *value)
 	return bytes >= WORTH_BYTES && bytes / 2 >= read;
 }
 
-/* The node reads operand i now, and its backward reads it at position `back`. */
-static hg_status save_operand(hg_tape *tape, struct hg__entry *entry, int i, int32_t back)
+/* Node k reads operand i now, and its backward reads it at position `back`. */
+static hg_status save_operand(hg_tape *tape, int64_t k, int i, int32_t back)
 {
-	struct hg__value *value = &tape->value[entry->node.in[i]];
+	struct hg__tape_plan *plan = &tape->plan;
+	const int32_t operand = tape->entry[k].node.in[i];
+	const struct hg__value *value = &tape->value[operand];
 	if (!is_recomputed(tape, value)) {
-		extend_span(tape, value->span, back);
+		extend_span(plan, plan->value[operand].span, back);
 		return HG_OK;
 	}
 	const struct hg__node *maker = &tape->entry[value->node].node;
-	extend_span(tape, value->span, entry->position);
-	for (int k = 0; k < maker->n_in; k++)
-		if (maker->in[k] >= 0)
-			extend_span(tape, tape->value[maker->in[k]].span, back);
-	tape->recomputes++;
-	return add_span(tape, HG__USE_VALUE, entry->node.in[i], back, value->dtype,
-	                &entry->recompute[i]);
+	extend_span(plan, plan->value[operand].span, plan->entry[k].position);
+	for (int j = 0; j < maker->n_in; j++)
+		if (maker->in[j] >= 0)
+			extend_span(plan, plan->value[maker->in[j]].span, back);
+	plan->recomputes++;
+	return add_span(tape, HG__USE_VALUE, operand, back, value->dtype, &plan->entry[k].recompute[i]);
 }
 
-static hg_status value_spans(hg_tape *tape, struct hg__entry *entry)
+/* The spans of what node k makes: its result and what it keeps for backward. */
+static hg_status result_spans(hg_tape *tape, int64_t k)
 {
-	const struct hg__node *node = &entry->node;
-	const int32_t made[1 + HG__MAX_AUX] = {node->out, node->aux[0], node->aux[1]};
-	const int32_t now = entry->position, back = 2 * tape->alive - now;
+	struct hg__tape_plan *plan = &tape->plan;
+	const struct hg__entry *entry = &tape->entry[k];
+	const struct hg__planned_entry *planned = &plan->entry[k];
+	const int32_t made[1 + HG__MAX_AUX] = {entry->node.out, entry->node.aux[0], entry->node.aux[1]};
+	const int32_t now = planned->position, back = hg__position_back(plan, k);
 	const unsigned saved[1 + HG__MAX_AUX] = {entry->saves & HG__SAVE_OUT,
 	                                         entry->saves & HG__SAVE_AUX(0),
 	                                         entry->saves & HG__SAVE_AUX(1)};
 	const unsigned later[1 + HG__MAX_AUX] = {0, entry->saves & HG__BACK_AUX(0),
 	                                         entry->saves & HG__BACK_AUX(1)};
 	for (int i = 0; i < 1 + HG__MAX_AUX; i++) {
-		if (made[i] < 0 || (later[i] && !entry->back))
+		if (made[i] < 0 || (later[i] && !planned->back))
 			continue;
-		struct hg__value *value = &tape->value[made[i]];
-		HG__TRY(add_span(tape, HG__USE_VALUE, made[i], later[i] ? back : now, value->dtype,
-		                 &value->span));
+		const struct hg__value *value = &tape->value[made[i]];
+		int32_t *span = &plan->value[made[i]].span;
+		HG__TRY(add_span(tape, HG__USE_VALUE, made[i], later[i] ? back : now, value->dtype, span));
 		if (value->keep)
-			extend_span(tape, value->span, 2 * tape->alive + 1);
-		if (entry->back && saved[i])
-			extend_span(tape, value->span, back);
+			extend_span(plan, *span, hg__position_end(plan));
+		if (planned->back && saved[i])
+			extend_span(plan, *span, back);
 	}
+	return HG_OK;
+}
+
+static hg_status value_spans(hg_tape *tape, int64_t k)
+{
+	struct hg__tape_plan *plan = &tape->plan;
+	const struct hg__entry *entry = &tape->entry[k];
+	const struct hg__node *node = &entry->node;
+	const int32_t now = plan->entry[k].position, back = hg__position_back(plan, k);
+	HG__TRY(result_spans(tape, k));
 	for (int i = 0; i < node->n_in; i++)
-		if (node->in[i] >= 0 && entry->back && entry->saves & HG__SAVE_IN(i))
-			HG__TRY(save_operand(tape, entry, i, back));
+		if (node->in[i] >= 0 && plan->entry[k].back && entry->saves & HG__SAVE_IN(i))
+			HG__TRY(save_operand(tape, k, i, back));
 		else if (node->in[i] >= 0)
-			extend_span(tape, tape->value[node->in[i]].span, now);
+			extend_span(plan, plan->value[node->in[i]].span, now);
 	return HG_OK;
 }
 
 /* Do the gradients of operand i and of the result share one buffer? They can if the op passes the
  * gradient on unchanged, nothing else is added to it, and nothing else writes the gradient of the
  * result after this node's backward. */
-static int shares_gradient(const hg_tape *tape, const struct hg__entry *entry, int i)
+static int shares_gradient(const hg_tape *tape, const struct hg__node *node, int i)
 {
-	const struct hg__value *value = &tape->value[entry->node.in[i]],
-	                       *out = &tape->value[entry->node.out];
-	return !tape->keeps && entry->node.op->passes >> i & 1u && value->uses == 1 &&
-	       value->kind != HG__PARAM && out->grad_span >= 0 && value->dtype == out->dtype;
+	const struct hg__value *value = &tape->value[node->in[i]], *out = &tape->value[node->out];
+	return !tape->plan.keeps && node->op->passes >> i & 1u && value->uses == 1 &&
+	       value->kind != HG__PARAM && tape->plan.value[node->out].grad_span >= 0 &&
+	       value->dtype == out->dtype;
 }
 
-/* One contribution to the gradient of operand i. The first one starts the gradient's life and is
- * written in place if the types agree. A later one is added by the op, if the op can do that. Any
- * other goes into a buffer of its own, which the tape adds to the gradient. */
-static hg_status contribute(hg_tape *tape, struct hg__entry *entry, int i)
+/* The first contribution of node k to the gradient of operand i starts the gradient's life. The
+ * gradient of a parameter is not in the arena. */
+static hg_status begin_gradient(hg_tape *tape, int64_t k, int i)
 {
-	const int32_t now = 2 * tape->alive - entry->position, operand = entry->node.in[i],
-	              root = tape->value[operand].root;
-	const hg_dtype part = hg__part_dtype(&entry->node, i, &tape->value[operand]);
-	struct hg__value *value = &tape->value[root];
-	entry->first[i] = value->parts++ == 0;
-	if (entry->first[i] && value->kind != HG__PARAM) {
-		if (shares_gradient(tape, entry, i))
-			value->grad_span = tape->value[entry->node.out].grad_span;
-		else
-			HG__TRY(
-			    add_span(tape, HG__USE_GRAD, root, now, hg__grad_dtype(value), &value->grad_span));
-		extend_span(tape, value->grad_span,
-		            value->node < 0 ? 2 * tape->alive + 1
-		                            : 2 * tape->alive - tape->entry[value->node].position);
-	}
-	const int same = part == hg__grad_dtype(value);
-	if (same && !entry->first[i])
-		entry->adds |= entry->node.op->adds & 1u << i;
-	return same && (entry->first[i] || entry->adds >> i & 1u)
+	struct hg__tape_plan *plan = &tape->plan;
+	const struct hg__node *node = &tape->entry[k].node;
+	const int32_t root = tape->value[node->in[i]].root;
+	const struct hg__value *value = &tape->value[root];
+	int32_t *span = &plan->value[root].grad_span;
+	if (value->kind == HG__PARAM)
+		return HG_OK;
+	if (shares_gradient(tape, node, i))
+		*span = plan->value[node->out].grad_span;
+	else
+		HG__TRY(add_span(tape, HG__USE_GRAD, root, hg__position_back(plan, k),
+		                 hg__grad_dtype(value), span));
+	extend_span(plan, *span,
+	            value->node < 0 ? hg__position_end(plan) : hg__position_back(plan, value->node));
+	return HG_OK;
+}
+
+/* One contribution to the gradient of operand i. The first one is written in place if the types
+ * agree. A later one is added by the op, if the op can do that. Any other goes into a buffer of its
+ * own, which the tape adds to the gradient. */
+static hg_status contribute(hg_tape *tape, int64_t k, int i)
+{
+	struct hg__tape_plan *plan = &tape->plan;
+	const struct hg__node *node = &tape->entry[k].node;
+	struct hg__planned_entry *planned = &plan->entry[k];
+	const int32_t operand = node->in[i], root = tape->value[operand].root;
+	const hg_dtype part = hg__part_dtype(node, i, &tape->value[operand]);
+	const int same = part == hg__grad_dtype(&tape->value[root]);
+	planned->first[i] = plan->value[root].parts++ == 0;
+	if (planned->first[i])
+		HG__TRY(begin_gradient(tape, k, i));
+	else if (same)
+		planned->adds |= node->op->adds & 1u << i;
+	return same && (planned->first[i] || planned->adds >> i & 1u)
 	           ? HG_OK
-	           : add_span(tape, HG__USE_PART, operand, now, part, &entry->part_span[i]);
+	           : add_span(tape, HG__USE_PART, operand, hg__position_back(plan, k), part,
+	                      &planned->part_span[i]);
 }
 
 /* The gradient of the loss needs no buffer: it is the loss scale, which is read from the
  * optimiser's state (tasks.c). */
 static hg_status grad_spans(hg_tape *tape)
 {
-	for (int64_t k = tape->entries - 1; k >= 0; k--)
-		for (int i = 0; i < tape->entry[k].node.n_in && tape->entry[k].back; i++)
-			if (differentiable(&tape->entry[k], i) && tape->value[tape->entry[k].node.in[i]].grad)
-				HG__TRY(contribute(tape, &tape->entry[k], i));
+	const struct hg__tape_plan *plan = &tape->plan;
+	for (int64_t k = tape->entries - 1; k >= 0; k--) {
+		const struct hg__node *node = &tape->entry[k].node;
+		for (int i = 0; i < node->n_in && plan->entry[k].back; i++)
+			if (is_differentiable(tape, plan, k, i) && plan->value[node->in[i]].grad)
+				HG__TRY(contribute(tape, k, i));
+	}
+	return HG_OK;
+}
+
+/* One element for each value and entry of the recording, with no span yet. */
+static hg_status begin_plan(const hg_tape *tape, struct hg__tape_plan *plan)
+{
+	void *memory = NULL;
+	HG__TRY(
+	    hg__host_alloc(tape->ctx, (size_t)tape->values, sizeof *plan->value, "the plan", &memory));
+	plan->value = memory;
+	plan->values = tape->values;
+	HG__TRY(
+	    hg__host_alloc(tape->ctx, (size_t)tape->entries, sizeof *plan->entry, "the plan", &memory));
+	plan->entry = memory;
+	plan->entries = tape->entries;
+	for (int64_t v = 0; v < plan->values; v++)
+		plan->value[v].span = plan->value[v].grad_span = -1;
+	for (int64_t k = 0; k < plan->entries; k++)
+		for (int i = 0; i < HG__MAX_IN; i++)
+			plan->entry[k].recompute[i] = plan->entry[k].part_span[i] = -1;
 	return HG_OK;
 }
 
 hg_status hg__tape_lives(hg_tape *tape)
 {
-	find_alive(tape);
-	find_grads(tape);
+	struct hg__tape_plan *plan = &tape->plan;
+	HG__TRY(begin_plan(tape, plan));
+	find_alive(tape, plan);
+	find_grads(tape, plan);
 	for (int64_t k = 0; k < tape->entries; k++)
-		if (tape->entry[k].alive)
-			HG__TRY(value_spans(tape, &tape->entry[k]));
+		if (plan->entry[k].alive)
+			HG__TRY(value_spans(tape, k));
 	HG__TRY(grad_spans(tape));
-	for (int64_t i = 0; i < tape->spans && tape->keeps; i++)
-		extend_span(tape, (int32_t)i, 2 * tape->alive + 1);
+	for (int64_t i = 0; i < plan->spans && plan->keeps; i++)
+		extend_span(plan, (int32_t)i, hg__position_end(plan));
 	return HG_OK;
+}
+
+void hg__tape_plan_free(hg_context *ctx, struct hg__tape_plan *plan)
+{
+	hg__host_free(ctx, plan->span, (size_t)plan->span_capacity * sizeof *plan->span);
+	hg__host_free(ctx, plan->entry, (size_t)plan->entries * sizeof *plan->entry);
+	hg__host_free(ctx, plan->value, (size_t)plan->values * sizeof *plan->value);
 }

@@ -55,13 +55,14 @@ static void shape_text(const struct hg__value *value, hg_dtype dtype, char *buff
 
 /* The position and lifetime of a buffer, "offset bytes first..last", or "-" before it is
  * planned. */
-static void place_text(const hg_tape *tape, int32_t span, char *buffer, size_t size)
+static void place_text(const struct hg__tape_plan *plan, int32_t index, char *buffer, size_t size)
 {
-	if (span < 0)
+	const struct hg__span *span = index < 0 ? NULL : &plan->span[index];
+	if (!span)
 		snprintf(buffer, size, "%12s %12s  -", "-", "-");
 	else
-		snprintf(buffer, size, "%12zu %12zu  %d..%d", tape->span[span].offset,
-		         tape->span[span].bytes, (int)tape->span[span].first, (int)tape->span[span].last);
+		snprintf(buffer, size, "%12zu %12zu  %d..%d", span->offset, span->bytes, (int)span->first,
+		         (int)span->last);
 }
 
 struct table {
@@ -91,7 +92,7 @@ static void print_head(const hg_tape *tape, const struct table *t)
 	char text[512];
 	snprintf(text, sizeof text, "tape: %s, policy %s, %" PRId64 " nodes, %d alive",
 	         tape->mode == HG_TRAIN ? "train" : "eval", tape->params->policy.name, tape->entries,
-	         (int)tape->alive);
+	         (int)tape->plan.alive);
 	t->write(t->user, text);
 	snprintf(text, sizeof text, "%5s  %-*.*s  %-*s %-*.*s  %-20s %-9s %-8s %10s %10s %12s %12s  %s",
 	         "node", t->layer, t->layer, "layer", t->op, "op", t->operands, t->operands, "operands",
@@ -104,13 +105,14 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 	const struct hg__entry *entry = &tape->entry[k];
 	const struct hg__node *node = &entry->node;
 	const struct hg__value *out = &tape->value[node->out];
+	const int planned = hg__is_planned(&tape->plan);
 	char text[768], operands[256], shape[64], place[64], dy[16] = "-", note[24] = "";
-	if (tape->stage != HG__RECORDING && !entry->alive)
+	if (tape->stage != HG__RECORDING && !hg__is_alive(&tape->plan, k))
 		snprintf(note, sizeof note, " (not needed)");
 	operands_text(tape, node, operands, sizeof operands);
 	shape_text(out, out->dtype, shape, sizeof shape);
-	place_text(tape, out->span, place, sizeof place);
-	if (entry->back)
+	place_text(&tape->plan, planned ? tape->plan.value[node->out].span : -1, place, sizeof place);
+	if (planned && tape->plan.entry[k].back)
 		hg__print(dy, sizeof dy, "%.3g", out->gradient[HG__ASSUMED].largest);
 	if (entry->fused_into >= 0)
 		snprintf(note, sizeof note, " (in #%d)", (int)entry->fused_into);
@@ -121,20 +123,37 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 	t->write(t->user, text);
 }
 
-/* The other buffers of a node, printed below it: what it saves for backward, what backward alone
- * uses, recomputed operands, and the gradient of its result. */
+/* A line below a node: one more buffer of it. */
 static void print_buffer(const hg_tape *tape, const struct table *t, const char *what,
-                         const struct hg__value *value, hg_dtype dtype, int32_t span)
+                         int32_t index, int32_t span)
 {
+	const struct hg__value *value = &tape->value[index];
 	char text[512], shape[64], place[64];
 	if (span < 0)
 		return;
-	shape_text(value, dtype, shape, sizeof shape);
-	place_text(tape, span, place, sizeof place);
+	shape_text(value, value->dtype, shape, sizeof shape);
+	place_text(&tape->plan, span, place, sizeof place);
 	snprintf(text, sizeof text, "%5s  %-*s  %-*s %-*.*s  %-20s %-9s %-8s %10s %10s %s", "",
 	         t->layer, "", t->op, what, t->operands, t->operands,
 	         value->node < 0 ? value->name : "", shape, "", "", "", "", place);
 	t->write(t->user, text);
+}
+
+/* The other buffers of a node: what it saves for backward, what backward alone uses, recomputed
+ * operands, and the gradient of its result. */
+static void print_buffers(const hg_tape *tape, const struct table *t, int64_t k)
+{
+	const struct hg__entry *entry = &tape->entry[k];
+	const struct hg__node *node = &entry->node;
+	const struct hg__planned_value *planned = tape->plan.value;
+	for (int i = 0; i < HG__MAX_AUX; i++)
+		if (node->aux[i] >= 0)
+			print_buffer(tape, t, entry->saves & HG__BACK_AUX(i) ? "  backward" : "  saved",
+			             node->aux[i], planned[node->aux[i]].span);
+	for (int i = 0; i < node->n_in; i++)
+		if (node->in[i] >= 0)
+			print_buffer(tape, t, "  again", node->in[i], tape->plan.entry[k].recompute[i]);
+	print_buffer(tape, t, "  gradient", node->out, planned[node->out].grad_span);
 }
 
 static void print_totals(const hg_tape *tape, const struct table *t)
@@ -157,8 +176,8 @@ static void print_totals(const hg_tape *tape, const struct table *t)
 	          (double)info.total_bytes / 1048576.0);
 	t->write(t->user, text);
 	snprintf(text, sizeof text, "alive: 0..%d forward, %d..%d backward, %d after the run",
-	         (int)tape->alive - 1, (int)tape->alive + 1, 2 * (int)tape->alive,
-	         2 * (int)tape->alive + 1);
+	         (int)tape->plan.alive - 1, (int)tape->plan.alive + 1, 2 * (int)tape->plan.alive,
+	         2 * (int)tape->plan.alive + 1);
 	t->write(t->user, text);
 }
 
@@ -171,34 +190,24 @@ hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user)
 	struct table table = {.write = write, .user = user};
 	measure_columns(tape, &table);
 	print_head(tape, &table);
+	const int planned = hg__is_planned(&tape->plan);
 	for (int64_t k = 0; k < tape->entries; k++) {
-		const struct hg__node *node = &tape->entry[k].node;
 		print_node(tape, &table, k);
-		for (int i = 0; i < HG__MAX_AUX; i++)
-			if (node->aux[i] >= 0)
-				print_buffer(tape, &table,
-				             tape->entry[k].saves & HG__BACK_AUX(i) ? "  backward" : "  saved",
-				             &tape->value[node->aux[i]], tape->value[node->aux[i]].dtype,
-				             tape->value[node->aux[i]].span);
-		for (int i = 0; i < node->n_in; i++)
-			if (node->in[i] >= 0)
-				print_buffer(tape, &table, "  again", &tape->value[node->in[i]],
-				             tape->value[node->in[i]].dtype, tape->entry[k].recompute[i]);
-		print_buffer(tape, &table, "  gradient", &tape->value[node->out],
-		             tape->value[node->out].dtype, tape->value[node->out].grad_span);
+		if (planned)
+			print_buffers(tape, &table, k);
 	}
-	for (int64_t v = 0; v < tape->values; v++)
+	for (int64_t v = 0; v < tape->values && planned; v++)
 		if (tape->value[v].kind == HG__VARIABLE)
-			print_buffer(tape, &table, "  gradient", &tape->value[v], tape->value[v].dtype,
-			             tape->value[v].grad_span);
+			print_buffer(tape, &table, "  gradient", (int32_t)v, tape->plan.value[v].grad_span);
 	if (tape->stage != HG__RECORDING)
 		print_totals(tape, &table);
 	return HG_OK;
 }
 
 /* Counts activations and their gradients, that is, float results of nodes that are no loss. */
-static void count_node(const hg_tape *tape, const struct hg__entry *entry, hg_plan_info *info)
+static void count_node(const hg_tape *tape, int64_t k, hg_plan_info *info)
 {
+	const struct hg__entry *entry = &tape->entry[k];
 	int32_t *const tally[] = {
 	    [HG_PROVED] = &info->proved, [HG_GUARDED] = &info->guarded, [HG_PROMOTED] = &info->promoted,
 	    [HG_REFUSED] = NULL,         [HG_EXACT] = &info->exact,
@@ -210,7 +219,8 @@ static void count_node(const hg_tape *tape, const struct hg__entry *entry, hg_pl
 	info->casts += (entry->node.op->traits & HG__CASTS) != 0;
 	info->rescaled += entry->node.shift != 0;
 	if (hg__is_float(out->dtype) && !(entry->node.op->traits & HG__LOSS))
-		info->state_bytes += hg__value_bytes(out, out->dtype) * (out->grad ? 2 : 1);
+		info->state_bytes +=
+		    hg__value_bytes(out, out->dtype) * (tape->plan.value[entry->node.out].grad ? 2 : 1);
 }
 
 /* How many gradients the backward of a node returns in another type: that of a cast, and those that
@@ -233,13 +243,13 @@ hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_plan: the tape is not compiled");
 	hg_plan_info ours = HG_PLAN_INFO_INIT;
 	for (int64_t k = 0; k < tape->entries; k++)
-		if (tape->entry[k].alive)
-			count_node(tape, &tape->entry[k], &ours);
+		if (tape->plan.entry[k].alive)
+			count_node(tape, k, &ours);
 	for (int64_t i = 0; i < tape->program.backwards; i++)
 		ours.casts_back += casts_back(tape, &tape->program.backward[i]);
 	hg__tape_memory(tape, &ours);
-	ours.largest_bytes = tape->largest_bytes;
-	ours.largest_name = tape->largest_name;
+	ours.largest_bytes = tape->plan.largest_bytes;
+	ours.largest_name = tape->plan.largest_name;
 	return hg__struct_write(info, &ours, sizeof ours)
 	           ? HG_OK
 	           : hg__fail(tape->ctx, HG_ERR_ARG,

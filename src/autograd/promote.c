@@ -47,11 +47,11 @@ static int shift_for(double rule_bound)
 static int readers_agree(const hg_tape *tape, int32_t entry)
 {
 	const int32_t value = tape->entry[entry].node.out;
-	if (tape->value[value].keep || value == tape->output)
+	if (tape->value[value].keep || value == tape->plan.output)
 		return 0;
 	for (int64_t k = 0; k < tape->entries; k++) {
 		const struct hg__node *node = &tape->entry[k].node;
-		for (int i = 0; i < node->n_in && tape->entry[k].alive; i++)
+		for (int i = 0; i < node->n_in && tape->plan.entry[k].alive; i++)
 			if (node->in[i] == value && !(node->op->rescaled >> i & 1u))
 				return 0;
 	}
@@ -101,7 +101,7 @@ hg_status hg_tape_replan(hg_tape *tape, int32_t node, int *shift)
 		return HG_ERR_ARG;
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_replan: the tape is not compiled");
-	if (node < 0 || node >= tape->entries || !tape->entry[node].alive ||
+	if (node < 0 || node >= tape->entries || !tape->plan.entry[node].alive ||
 	    tape->value[tape->entry[node].node.out].dtype != HG_F16)
 		return hg__fail(tape->ctx, HG_ERR_ARG,
 		                "hg_tape_replan: node is %d, expected one of this tape that runs and gives "

@@ -216,8 +216,6 @@ static hg_status append_entry(hg_tape *tape, struct hg__entry *entry, const stru
 	entry->grads = s->grads;
 	entry->saves = s->saves;
 	entry->fused_into = -1;
-	for (int i = 0; i < HG__MAX_IN; i++)
-		entry->part_span[i] = entry->recompute[i] = -1;
 	if (node->op->traits & HG__RANDOM)
 		node->rng_key = hg__rng_key(tape->ctx->seed, (uint64_t)tape->random++);
 	void *list = tape->entry;

@@ -76,8 +76,8 @@ static hg_status check_backward(const hg_tape *tape)
 		return hg__fail(ctx, HG_ERR_STATE, "hg_tape_backward: this is an EVAL tape");
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(ctx, HG_ERR_STATE, "hg_tape_backward: the tape is not compiled");
-	const struct hg__value *out = &tape->value[tape->output];
-	if (!tape->trains)
+	const struct hg__value *out = &tape->value[tape->plan.output];
+	if (!tape->plan.trains)
 		return hg__fail(
 		    ctx, HG_ERR_STATE,
 		    "hg_tape_backward: the output is %s [%lld, %lld], expected a loss, f32 [1, 1]",
@@ -96,7 +96,7 @@ hg_status hg__tape_back_begin(const hg_tape *tape)
 	for (int64_t v = 0; v < tape->values; v++) {
 		const struct hg__value *value = &tape->value[v];
 		if (value->kind == HG__PARAM && value->root == (int32_t)v && value->param->grad &&
-		    !value->parts)
+		    !tape->plan.value[v].parts)
 			HG__TRY(backend->fill(tape->ctx, value->param->grad->mat.data, 0,
 			                      value->param->grad->bytes));
 	}

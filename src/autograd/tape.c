@@ -84,7 +84,6 @@ hg_status hg__tape_value(hg_tape *tape, const struct hg__value *value, int32_t *
 	struct hg__value *made = &tape->value[*index];
 	*made = *value;
 	made->root = *index;
-	made->span = made->grad_span = -1;
 	made->cast_view[HG_F16] = made->cast_view[HG_F32] = -1;
 	if (made->dtype == HG_F16 || made->dtype == HG_F32)
 		made->cast_view[made->dtype] = *index;
@@ -318,13 +317,15 @@ const hg_tensor *hg_tape_value(hg_tape *tape, hg_var var)
 	const struct hg__value *value = &tape->value[index];
 	if (value->node < 0)
 		return value->tensor;
-	return value->keep && value->span >= 0 ? &tape->program.view[index].value : NULL;
+	return value->keep && tape->plan.value[index].span >= 0 ? &tape->program.view[index].value
+	                                                        : NULL;
 }
 
 const hg_tensor *hg_tape_grad(hg_tape *tape, hg_var var)
 {
 	const int32_t index = tape && tape->stage != HG__RECORDING ? hg__tape_index(tape, var) : -1;
-	if (index < 0 || tape->value[index].kind != HG__VARIABLE || tape->value[index].grad_span < 0)
+	if (index < 0 || tape->value[index].kind != HG__VARIABLE ||
+	    tape->plan.value[index].grad_span < 0)
 		return NULL;
 	return &tape->program.view[index].grad;
 }

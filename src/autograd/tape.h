@@ -4,6 +4,7 @@
 #include "autograd/observe.h"
 #include "autograd/op.h"
 #include "autograd/param.h"
+#include "autograd/plan.h"
 #include "autograd/program.h"
 
 HG_EXTERN_C_BEGIN
@@ -15,33 +16,9 @@ HG_EXTERN_C_BEGIN
  * the nodes that run, the values that get a gradient, and how long each buffer lives;
  * observe_stay.c and arena.c, which place the buffers; tasks.c, which turns entries into calls.
  * run.c replays the calls. memory.c adds up the device memory of a run; print.c and explain.c show
- * the result.
- *
- * Time is counted in positions. With F nodes that run, numbered 0 .. F-1 in recording order:
- *
- *     i          forward of node i
- *     F          between forward and backward
- *     2F - i     backward of node i
- *     2F + 1     after the run, when the caller reads the values it kept */
+ * the result. */
 
 enum hg__kind { HG__INPUT = 0, HG__VARIABLE = 1, HG__PARAM = 2, HG__RESULT = 3, HG__AUX = 4 };
-
-/* A buffer of the arena. It is in use from position first to position last, both included. */
-enum hg__use {
-	HG__USE_VALUE = 0,
-	HG__USE_GRAD = 1,
-	HG__USE_PART = 2 /* a contribution to a gradient, before it is added */
-};
-struct hg__span {
-	enum hg__use use;
-	int32_t value, first, last;
-	hg_dtype dtype;
-	size_t bytes, offset; /* both multiples of HG__ALIGN */
-	/* observe_stay.c: the step needs the buffer up to position `until`. An observer can read it
-	 * from `ready` on (-1: it is not observed), and it stays up to `last` for the observer's
-	 * sake. */
-	int32_t until, ready;
-};
 
 /* Why a value is f32 although the policy stores halves: a set, because several reasons can hold at
  * once and each of them limits where the value may be narrowed again (can_narrow in types.c). */
@@ -71,36 +48,22 @@ struct hg__value {
 	hg_param *param;                         /* PARAM */
 	struct hg__known known[HG__ASSUMPTIONS]; /* of the value itself, as stored x 2^shift */
 	struct hg__known_gradient gradient[HG__ASSUMPTIONS];
-	int keep, alive;
+	int keep;
 	int shift;            /* stored x 2^-shift */
 	unsigned f32_reasons; /* a set of enum hg__f32_reason; 0: f16, or f32 for another reason */
-	/* depends: on a parameter or variable; reaches: the loss; through differentiable operands */
-	int depends, reaches;
-	int grad;                /* depends and reaches: a gradient is computed */
-	int32_t parts;           /* contributions to the gradient */
-	int32_t uses;            /* how often nodes that are needed read it (fuse.c); 0: not counted */
-	int32_t span, grad_span; /* -1: not in the arena */
+	/* how often nodes that are needed read it, before chains are fused (fuse.c); 0: not counted */
+	int32_t uses;
 };
 
-/* An entry of the tape: a node, and what recording and planning found out about it. */
+/* An entry of the tape: a node, and what recording found out about it. */
 struct hg__entry {
 	struct hg__node node;
 	unsigned grads, saves;   /* from the op's infer */
-	int alive, back;         /* runs forward; has a backward */
-	int32_t position;        /* i in the list of positions above */
 	int32_t fused_into;      /* the entry whose node now does the work of this one; -1: none */
 	const char *title;       /* of a fused node: the names of its ops; NULL: the op's own name */
 	const struct hg__op *op; /* op and layer as recorded; fusing changes those in `node` */
 	const char *scope;
-	const char *because;   /* the rule behind the bound, as text */
-	int first[HG__MAX_IN]; /* operand i gets its first contribution to its gradient here */
-	/* bit i: the op itself adds its contribution to the gradient of operand i */
-	unsigned adds;
-	/* the span in which operand i is recomputed for backward; -1: it is kept, or not needed */
-	int32_t recompute[HG__MAX_IN];
-	/* the span of a contribution that must be added to the gradient of operand i; -1: the op writes
-	 * straight into the gradient */
-	int32_t part_span[HG__MAX_IN];
+	const char *because; /* the rule behind the bound, as text */
 };
 
 enum hg__stage { HG__RECORDING = 0, HG__COMPILED = 1, HG__FORWARDED = 2 };
@@ -127,16 +90,7 @@ struct hg_tape {
 	const char *scope;
 	int64_t random; /* nodes so far that draw random numbers */
 
-	int32_t output;
-	int trains; /* has a backward pass */
-	int keeps;  /* every value and gradient has memory of its own (keep.c) */
-	int32_t alive;
-	struct hg__span *span;
-	int64_t spans, span_capacity;
-	size_t arena_bytes;
-	int64_t recomputes;
-	const char *largest_name; /* of the largest buffer of the arena */
-	size_t largest_bytes;
+	struct hg__tape_plan plan;
 	struct hg__program program;
 	struct hg__observing observing;
 };
@@ -210,18 +164,6 @@ struct hg__promotion *hg__promotion_find(const hg_params *params, const struct h
  * separate ops. */
 HG_NODISCARD hg_status hg__tape_fuse(hg_tape *tape);
 
-/* plan.c: which nodes run, which values get a gradient, and how long each buffer lives. */
-HG_NODISCARD hg_status hg__tape_lives(hg_tape *tape);
-/* The last position at which a span still holds its tensor. No span: the tensor has memory of its
- * own. */
-static inline int32_t hg__last_of(const hg_tape *tape, int32_t span)
-{
-	return span >= 0 ? tape->span[span].last : INT32_MAX;
-}
-/* arena.c: gives each span an offset so that no two spans that are in use at the same time overlap;
- * *bytes is the size of the arena. */
-HG_NODISCARD hg_status hg__arena_place(hg_context *ctx, struct hg__span *span, int64_t count,
-                                       size_t *bytes);
 /* memory.c: the device memory that a run of the tape takes, as hg_plan_info lists it. */
 void hg__tape_memory(const hg_tape *tape, hg_plan_info *info);
 /* memory.c: bytes of the arena; 0 where another tape owns it. */

@@ -13,14 +13,15 @@ static hg_status allocate_arena(hg_tape *tape)
 {
 	const hg_tape *owner = tape->program.arena_owner;
 	struct hg__buffer *arena = &tape->program.arena;
-	if (tape->arena_bytes == 0)
-		tape->arena_bytes = HG__ALIGN;
+	if (tape->plan.arena_bytes == 0)
+		tape->plan.arena_bytes = HG__ALIGN;
 	if (owner) {
 		*arena = owner->program.arena;
 		return HG_OK;
 	}
-	if (hg__buffer_device(tape->ctx, (int64_t)tape->arena_bytes, 1, "the tape's arena", arena) < 0)
-		return hg__tape_no_memory(tape, tape->arena_bytes, SIZE_MAX);
+	if (hg__buffer_device(tape->ctx, (int64_t)tape->plan.arena_bytes, 1, "the tape's arena",
+	                      arena) < 0)
+		return hg__tape_no_memory(tape, tape->plan.arena_bytes, SIZE_MAX);
 	return tape->ctx->backend->fill(tape->ctx, arena->data, 0, arena->bytes);
 }
 
@@ -29,7 +30,7 @@ static struct hg__mat in_arena(const hg_tape *tape, const struct hg__value *valu
 {
 	char *arena = tape->program.arena.data;
 	/* no span: only the backward pass uses this buffer */
-	char *place = arena && span >= 0 ? arena + tape->span[span].offset : NULL;
+	char *place = arena && span >= 0 ? arena + tape->plan.span[span].offset : NULL;
 	const struct hg__mat mat = {place, value->rows, value->cols, hg__leading(value->cols), dtype};
 	return mat;
 }
@@ -50,7 +51,7 @@ static struct hg__mat mat_of(const hg_tape *tape, int32_t index)
 		return none;
 	const struct hg__value *value = &tape->value[index];
 	return value->node < 0 ? of_tensor(tape, value->tensor)
-	                       : in_arena(tape, value, value->dtype, value->span);
+	                       : in_arena(tape, value, value->dtype, tape->plan.value[index].span);
 }
 
 /* d(scale * loss) / d(loss) = scale. The address is that of the optimiser's own number, so the
@@ -61,12 +62,14 @@ static struct hg__mat loss_scale(const hg_tape *tape)
 	return scale;
 }
 
-static struct hg__mat grad_of(const hg_tape *tape, const struct hg__value *root)
+static struct hg__mat grad_of(const hg_tape *tape, int32_t index)
 {
-	if (tape->trains && root == &tape->value[tape->output])
+	const struct hg__value *root = &tape->value[index];
+	if (tape->plan.trains && index == tape->plan.output)
 		return loss_scale(tape);
-	return root->kind == HG__PARAM ? root->param->grad->mat
-	                               : in_arena(tape, root, hg__grad_dtype(root), root->grad_span);
+	return root->kind == HG__PARAM
+	           ? root->param->grad->mat
+	           : in_arena(tape, root, hg__grad_dtype(root), tape->plan.value[index].grad_span);
 }
 
 static hg_status build_views(hg_tape *tape)
@@ -77,34 +80,33 @@ static hg_status build_views(hg_tape *tape)
 	                       "the tape's tensors", &memory));
 	program->view = memory;
 	program->views = tape->values;
-	for (int64_t v = 0; v < tape->values; v++) {
-		const struct hg__value *value = &tape->value[v];
-		if (value->span >= 0)
-			program->view[v].value = hg__tensor_view(tape->ctx, mat_of(tape, (int32_t)v));
-		if (value->grad_span >= 0)
-			program->view[v].grad = hg__tensor_view(tape->ctx, grad_of(tape, value));
+	for (int32_t v = 0; v < (int32_t)tape->values; v++) {
+		if (tape->plan.value[v].span >= 0)
+			program->view[v].value = hg__tensor_view(tape->ctx, mat_of(tape, v));
+		if (tape->plan.value[v].grad_span >= 0)
+			program->view[v].grad = hg__tensor_view(tape->ctx, grad_of(tape, v));
 	}
 	return HG_OK;
 }
 
 /* Does the backward of this node need the transpose? *edge: it also needs the position of each edge
  * in the original graph, to find the edge's value. */
-static int needs_transpose(const struct hg__entry *entry, int *edge)
+static int needs_transpose(const hg_tape *tape, int64_t k, int *edge)
 {
-	const struct hg__node *node = &entry->node;
+	const struct hg__node *node = &tape->entry[k].node;
 	*edge = !(node->op->traits & HG__UNIT_EDGES && (node->n_in < 2 || node->in[1] < 0) &&
 	          !hg_graph_is_weighted(node->graph));
-	return node->op->traits & HG__TRANSPOSE && entry->back;
+	return node->op->traits & HG__TRANSPOSE && tape->plan.entry[k].back;
 }
 
-static hg_status set_graph(const struct hg__entry *entry, struct hg__call *call)
+static hg_status set_graph(const hg_tape *tape, int64_t k, struct hg__call *call)
 {
-	const struct hg__node *node = &entry->node;
+	const struct hg__node *node = &tape->entry[k].node;
 	if (!node->graph)
 		return HG_OK;
 	HG__TRY(hg__graph_csr(node->graph, &call->csr));
 	int edge = 0;
-	if (needs_transpose(entry, &edge))
+	if (needs_transpose(tape, k, &edge))
 		HG__TRY(hg__graph_csr_t(node->graph, edge, &call->csr_t));
 	return node->op->traits & HG__BATCH
 	           ? hg__graph_batch(node->graph, &call->batch_ptr, &call->batch_id)
@@ -115,22 +117,22 @@ int hg__is_store_guarded(const hg_tape *tape, const struct hg__node *node)
 {
 	const int guarded =
 	    node->verdict == HG_GUARDED && !node->by_weights && tape->value[node->out].dtype == HG_F16;
-	return guarded && tape->trains && tape->params->policy.replan;
+	return guarded && tape->plan.trains && tape->params->policy.replan;
 }
 
 /* The store guard of an entry. A copy of a tape that keeps everything (keep.c) runs a step of
  * another tape once more, so it leaves the overflow flag alone. */
-static struct hg__overflow_flag store_guard_of(const hg_tape *tape, const struct hg__entry *entry)
+static struct hg__overflow_flag store_guard_of(const hg_tape *tape, int64_t k)
 {
-	struct hg__overflow_flag flag = {NULL, (int32_t)(entry - tape->entry)};
-	if (hg__is_store_guarded(tape, &entry->node) && !tape->keeps)
+	struct hg__overflow_flag flag = {NULL, (int32_t)k};
+	if (hg__is_store_guarded(tape, &tape->entry[k].node) && !tape->plan.keeps)
 		flag.word = &tape->params->step->overflow;
 	return flag;
 }
 
-static hg_status forward_call(hg_tape *tape, const struct hg__entry *entry, struct hg__call *call)
+static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *call)
 {
-	const struct hg__node *node = &entry->node;
+	const struct hg__node *node = &tape->entry[k].node;
 	*call = (struct hg__call){.ctx = tape->ctx,
 	                          .k = tape->ctx->backend->kernels,
 	                          .node = node,
@@ -145,17 +147,19 @@ static hg_status forward_call(hg_tape *tape, const struct hg__entry *entry, stru
 	for (int i = 0; i < 2; i++)
 		if (node->buffer[i])
 			call->buffer[i] = node->buffer[i]->master->mat;
-	call->overflow = store_guard_of(tape, entry);
+	call->overflow = store_guard_of(tape, k);
 	for (int i = 0; i < node->n_in; i++)
 		call->shift[i] = node->in[i] < 0 ? 0 : tape->value[node->in[i]].shift;
 	call->shift_out = node->shift;
-	return set_graph(entry, call);
+	return set_graph(tape, k, call);
 }
 
 /* Turns the call of a node into its backward call. Of the forward operands only those in `saves`
  * keep their addresses, since the memory of the others may be in use again. */
-static void backward_call(hg_tape *tape, const struct hg__entry *entry, struct hg__task *task)
+static void backward_call(const hg_tape *tape, struct hg__task *task)
 {
+	const struct hg__entry *entry = &tape->entry[task->entry];
+	const struct hg__planned_entry *planned = &tape->plan.entry[task->entry];
 	const struct hg__node *node = &entry->node;
 	struct hg__call *call = &task->call;
 	call->overflow.word = NULL;
@@ -168,22 +172,22 @@ static void backward_call(hg_tape *tape, const struct hg__entry *entry, struct h
 	if (!(entry->saves & HG__SAVE_OUT))
 		call->out.data = NULL;
 	for (int i = 0; i < node->n_in; i++)
-		if (entry->recompute[i] >= 0)
+		if (planned->recompute[i] >= 0)
 			call->in[i] = in_arena(tape, &tape->value[node->in[i]], tape->value[node->in[i]].dtype,
-			                       entry->recompute[i]);
-	call->adds = entry->adds;
-	call->dout = grad_of(tape, &tape->value[node->out]);
+			                       planned->recompute[i]);
+	call->adds = planned->adds;
+	call->dout = grad_of(tape, node->out);
 	for (int i = 0; i < node->n_in; i++) {
-		if (node->in[i] < 0 || !(entry->grads >> i & 1u) || !tape->value[node->in[i]].grad)
+		if (node->in[i] < 0 || !(entry->grads >> i & 1u) || !tape->plan.value[node->in[i]].grad)
 			continue;
 		const struct hg__value *operand = &tape->value[node->in[i]];
-		call->din[i] = grad_of(tape, &tape->value[operand->root]);
-		if (entry->part_span[i] < 0)
+		call->din[i] = grad_of(tape, operand->root);
+		if (planned->part_span[i] < 0)
 			continue;
 		task->add[i] = call->din[i];
-		task->first[i] = entry->first[i];
+		task->first[i] = planned->first[i];
 		call->din[i] =
-		    in_arena(tape, operand, hg__part_dtype(node, i, operand), entry->part_span[i]);
+		    in_arena(tape, operand, hg__part_dtype(node, i, operand), planned->part_span[i]);
 	}
 }
 
@@ -203,20 +207,19 @@ static hg_status missing_bytes(const hg_tape *tape, size_t *bytes)
 {
 	*bytes = 0;
 	for (int64_t k = 0; k < tape->entries; k++) {
-		const struct hg__entry *entry = &tape->entry[k];
+		hg_graph *graph = tape->entry[k].node.graph;
 		int edge = 0, wider = 0, counted = 0;
 		size_t more = 0;
-		if (!entry->alive || !entry->node.graph || !needs_transpose(entry, &edge))
+		if (!tape->plan.entry[k].alive || !graph || !needs_transpose(tape, k, &edge))
 			continue;
 		/* counted already for an earlier entry, or for one that needs the edges as well */
 		for (int64_t i = 0; i < tape->entries; i++) {
-			const int same = i != k && tape->entry[i].alive &&
-			                 tape->entry[i].node.graph == entry->node.graph &&
-			                 needs_transpose(&tape->entry[i], &wider);
+			const int same = i != k && tape->plan.entry[i].alive &&
+			                 tape->entry[i].node.graph == graph && needs_transpose(tape, i, &wider);
 			counted |= same && (wider > edge || (wider == edge && i < k));
 		}
 		if (!counted)
-			HG__TRY(hg__graph_missing(entry->node.graph, edge, &more));
+			HG__TRY(hg__graph_missing(graph, edge, &more));
 		*bytes += more;
 	}
 	return HG_OK;
@@ -224,13 +227,14 @@ static hg_status missing_bytes(const hg_tape *tape, size_t *bytes)
 
 /* Can this entry use tiles (core/plan_tiles.h)? They sum halves in f32, with weight 1 on each
  * edge. */
-static int sums_neighbours(const hg_tape *tape, const struct hg__entry *entry)
+static int sums_neighbours(const hg_tape *tape, int64_t k)
 {
-	const struct hg__node *node = &entry->node;
+	const struct hg__node *node = &tape->entry[k].node;
 	int edge = 0;
-	if (!entry->alive || !(node->op->traits & HG__UNIT_EDGES) || node->accumulate != HG_ACC_F32)
+	if (!tape->plan.entry[k].alive || !(node->op->traits & HG__UNIT_EDGES) ||
+	    node->accumulate != HG_ACC_F32)
 		return 0;
-	(void)needs_transpose(entry, &edge);
+	(void)needs_transpose(tape, k, &edge);
 	return !edge && tape->value[node->in[0]].dtype == HG_F16;
 }
 
@@ -241,16 +245,15 @@ static hg_status add_tiles(const hg_tape *tape)
 	int64_t cols = 0;
 	int edge = 0;
 	for (int64_t k = 0; k < tape->entries; k++)
-		if (sums_neighbours(tape, &tape->entry[k]) &&
-		    tape->value[tape->entry[k].node.in[0]].cols > cols)
+		if (sums_neighbours(tape, k) && tape->value[tape->entry[k].node.in[0]].cols > cols)
 			cols = tape->value[tape->entry[k].node.in[0]].cols;
 	for (int64_t k = 0; k < tape->entries; k++) {
-		const struct hg__entry *entry = &tape->entry[k];
-		if (!sums_neighbours(tape, entry))
+		hg_graph *graph = tape->entry[k].node.graph;
+		if (!sums_neighbours(tape, k))
 			continue;
-		HG__TRY(hg__graph_tiles(entry->node.graph, 0, needed, cols));
-		if (needs_transpose(entry, &edge))
-			HG__TRY(hg__graph_tiles(entry->node.graph, 1, needed, cols));
+		HG__TRY(hg__graph_tiles(graph, 0, needed, cols));
+		if (needs_transpose(tape, k, &edge))
+			HG__TRY(hg__graph_tiles(graph, 1, needed, cols));
 	}
 	return HG_OK;
 }
@@ -264,24 +267,24 @@ static hg_status prepare_graphs(hg_tape *tape)
 	HG__TRY(missing_bytes(tape, &missing));
 	HG__TRY(hg__tape_room(tape, missing));
 	for (int64_t k = 0; k < tape->entries; k++) {
-		if (!tape->entry[k].alive)
+		if (!tape->plan.entry[k].alive)
 			continue;
-		HG__TRY(forward_call(tape, &tape->entry[k], &call));
+		HG__TRY(forward_call(tape, k, &call));
 		HG__TRY(prepare_call(&call, &tape->program.workspace_bytes));
 	}
 	HG__TRY(hg__tape_room(tape, 0));
-	return tape->keeps ? HG_OK : add_tiles(tape); /* a copy must not change shared graphs */
+	return tape->plan.keeps ? HG_OK : add_tiles(tape); /* a copy must not change shared graphs */
 }
 
 static hg_status build_forward(hg_tape *tape)
 {
 	struct hg__program *program = &tape->program;
 	for (int64_t k = 0; k < tape->entries; k++) {
-		if (!tape->entry[k].alive)
+		if (!tape->plan.entry[k].alive)
 			continue;
 		struct hg__task *task = &program->forward[program->forwards++];
 		task->entry = (int32_t)k;
-		HG__TRY(forward_call(tape, &tape->entry[k], &task->call));
+		HG__TRY(forward_call(tape, k, &task->call));
 		program->store_guards += task->call.overflow.word != NULL;
 		HG__TRY(prepare_call(&task->call, &program->workspace_bytes));
 	}
@@ -289,16 +292,16 @@ static hg_status build_forward(hg_tape *tape)
 }
 
 /* Runs the forward of the node that makes operand i once more, into the buffer in which the
- * backward of `entry` will read it. */
-static void build_recompute(hg_tape *tape, const struct hg__entry *entry, int i)
+ * backward of entry k will read it. */
+static void build_recompute(hg_tape *tape, int32_t k, int i)
 {
 	struct hg__program *program = &tape->program;
-	const struct hg__value *value = &tape->value[entry->node.in[i]];
+	const struct hg__value *value = &tape->value[tape->entry[k].node.in[i]];
 	struct hg__task *task = &program->backward[program->backwards++];
 	for (int64_t f = 0; f < program->forwards; f++)
 		if (program->forward[f].entry == value->node)
 			*task = program->forward[f];
-	task->call.out = in_arena(tape, value, value->dtype, entry->recompute[i]);
+	task->call.out = in_arena(tape, value, value->dtype, tape->plan.entry[k].recompute[i]);
 	task->call.overflow.word = NULL;
 	task->recompute = 1;
 }
@@ -307,16 +310,16 @@ static void build_backward(hg_tape *tape)
 {
 	struct hg__program *program = &tape->program;
 	for (int64_t f = program->forwards - 1; f >= 0; f--) {
-		const struct hg__entry *entry = &tape->entry[program->forward[f].entry];
-		if (!entry->back)
+		const int32_t k = program->forward[f].entry;
+		if (!tape->plan.entry[k].back)
 			continue;
-		for (int i = 0; i < entry->node.n_in; i++)
-			if (entry->recompute[i] >= 0)
-				build_recompute(tape, entry, i);
+		for (int i = 0; i < tape->entry[k].node.n_in; i++)
+			if (tape->plan.entry[k].recompute[i] >= 0)
+				build_recompute(tape, k, i);
 		struct hg__task *task = &program->backward[program->backwards++];
 		*task = program->forward[f];
-		backward_call(tape, entry, task);
-		const size_t bytes = entry->node.op->scratch(&task->call);
+		backward_call(tape, task);
+		const size_t bytes = task->call.node->op->scratch(&task->call);
 		program->workspace_bytes =
 		    bytes > program->workspace_bytes ? bytes : program->workspace_bytes;
 	}
@@ -336,13 +339,14 @@ hg_status hg__tape_tasks(hg_tape *tape)
 {
 	struct hg__program *program = &tape->program;
 	void *workspace = NULL;
-	if (program->arena_owner && tape->arena_bytes > program->arena_owner->arena_bytes)
+	if (program->arena_owner && tape->plan.arena_bytes > program->arena_owner->plan.arena_bytes)
 		program->arena_owner = NULL;
 	HG__TRY(prepare_graphs(tape));
 	HG__TRY(allocate_arena(tape));
 	HG__TRY(build_views(tape));
-	HG__TRY(allocate_tasks(tape->ctx, tape->alive, &program->forward, &program->forward_capacity));
-	HG__TRY(allocate_tasks(tape->ctx, tape->alive + tape->recomputes, &program->backward,
+	HG__TRY(
+	    allocate_tasks(tape->ctx, tape->plan.alive, &program->forward, &program->forward_capacity));
+	HG__TRY(allocate_tasks(tape->ctx, tape->plan.alive + tape->plan.recomputes, &program->backward,
 	                       &program->backward_capacity));
 	HG__TRY(build_forward(tape));
 	build_backward(tape);

@@ -152,8 +152,8 @@ static const struct hg__entry *behind_the_cast(const struct hg__replay *replay,
 	if (!b->backward)
 		return maker >= 0 ? &tape->entry[maker] : NULL;
 	for (int64_t k = b->launch->entry + 1; k < tape->entries; k++)
-		for (int i = 0; i < tape->entry[k].node.n_in && tape->entry[k].alive; i++)
-			if (tape->entry[k].node.in[i] == cast->out && tape->entry[k].back)
+		for (int i = 0; i < tape->entry[k].node.n_in && tape->plan.entry[k].alive; i++)
+			if (tape->entry[k].node.in[i] == cast->out && tape->plan.entry[k].back)
 				return &tape->entry[k];
 	return NULL;
 }

@@ -15,7 +15,7 @@ static int is_factor(const hg_tape *tape, const hg_param *param)
 {
 	for (int64_t k = 0; k < tape->entries; k++) {
 		const struct hg__node *node = &tape->entry[k].node;
-		for (int i = 0; i < node->n_in && tape->entry[k].alive; i++) {
+		for (int i = 0; i < node->n_in && tape->plan.entry[k].alive; i++) {
 			const struct hg__value *in = node->in[i] >= 0 ? &tape->value[node->in[i]] : NULL;
 			if (in && in->kind == HG__PARAM && in->param == param && in->dtype == HG_F16 &&
 			    !(hg__about(node->op)->addends >> i & 1u))

@@ -59,11 +59,12 @@ static hg_status record_tape(hg_doctor *doctor, hg_doctor_record_fn record, void
 {
 	HG__TRY(hg_tape_create(doctor->params, HG_TRAIN, &doctor->tape));
 	hg_tape_observe(doctor->tape, 0);
-	doctor->tape->keeps = 1;
+	doctor->tape->plan.keeps = 1;
 	HG__TRY(hg_tape_compile(doctor->tape, record(user, doctor->tape)));
-	return doctor->tape->trains ? HG_OK
-	                            : hg__fail(doctor->ctx, HG_ERR_ARG,
-	                                       "doctor: what was recorded gives no loss, f32 [1, 1]");
+	return doctor->tape->plan.trains
+	           ? HG_OK
+	           : hg__fail(doctor->ctx, HG_ERR_ARG,
+	                      "doctor: what was recorded gives no loss, f32 [1, 1]");
 }
 
 /* What the run's tapes assume of its weights is not changed by one that is recorded beside them. */

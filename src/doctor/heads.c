@@ -32,7 +32,7 @@ void hg__name_head(const struct hg__replay *replay, int32_t value, hg_finding *f
 	if (tape->value[value].node >= 0)
 		name_head(&tape->entry[tape->value[value].node].node, -1, tape->value[value].cols, f);
 	for (int64_t k = 0; k < tape->entries; k++)
-		if (tape->entry[k].alive)
+		if (tape->plan.entry[k].alive)
 			read_by(tape, &tape->entry[k].node, value, f);
 	if (f->row_is == HG_ROW_EDGE && f->head < 0)
 		f->head = (int32_t)f->col;

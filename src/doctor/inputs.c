@@ -81,9 +81,10 @@ static hg_status check_graphs(struct hg__replay *replay)
 {
 	const hg_tape *tape = replay->tape;
 	for (int64_t k = 0; k < tape->entries; k++) {
-		int seen = !tape->entry[k].alive || !tape->entry[k].node.graph;
+		int seen = !tape->plan.entry[k].alive || !tape->entry[k].node.graph;
 		for (int64_t i = 0; i < k && !seen; i++)
-			seen = tape->entry[i].alive && tape->entry[i].node.graph == tape->entry[k].node.graph;
+			seen =
+			    tape->plan.entry[i].alive && tape->entry[i].node.graph == tape->entry[k].node.graph;
 		if (!seen)
 			HG__TRY(check_graph(replay, tape->entry[k].node.graph));
 	}
@@ -262,9 +263,10 @@ static hg_status check_leaf(struct hg__replay *replay, int32_t v)
 
 static hg_status check_leaves(struct hg__replay *replay)
 {
-	for (int64_t v = 0; v < replay->tape->values; v++) {
-		const struct hg__value *value = &replay->tape->value[v];
-		if (value->node < 0 && value->alive && hg__is_float(value->dtype))
+	const hg_tape *tape = replay->tape;
+	for (int64_t v = 0; v < tape->values; v++) {
+		const struct hg__value *value = &tape->value[v];
+		if (value->node < 0 && tape->plan.value[v].alive && hg__is_float(value->dtype))
 			HG__TRY(check_leaf(replay, (int32_t)v));
 	}
 	return HG_OK;
@@ -382,7 +384,7 @@ hg_status hg__check_inputs(struct hg__replay *replay)
 	HG__TRY(check_leaves(replay));
 	for (int64_t k = 0; k < tape->entries; k++) {
 		const struct hg__node *node = &tape->entry[k].node;
-		if (tape->entry[k].alive && node->op->traits & HG__LOSS &&
+		if (tape->plan.entry[k].alive && node->op->traits & HG__LOSS &&
 		    tape->value[node->in[1]].dtype == HG_I32 && tape->value[node->in[1]].node < 0)
 			HG__TRY(check_labels(replay, node));
 	}

@@ -55,7 +55,7 @@ static int moves_nothing(const struct hg__replay *replay)
 
 int hg__is_learnt(const struct hg__replay *replay, double size)
 {
-	const int32_t node = replay->tape->value[replay->tape->output].node;
+	const int32_t node = replay->tape->value[replay->tape->plan.output].node;
 	const struct hg__op *op = node >= 0 ? replay->tape->entry[node].node.op : NULL;
 	const int entropy = op && hg__about(op)->traits & HG__ENTROPY;
 	return replay->loss == 0.0 || (entropy && replay->loss >= 0.0 && replay->loss < RESOLUTION) ||

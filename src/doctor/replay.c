@@ -29,7 +29,7 @@ static hg_status forward(struct hg__replay *replay)
 	replay->loss = (double)NAN;
 	if (replay->evaluation) /* its tape ends with the logits */
 		return HG_OK;
-	return hg_tape_scalar(replay->tape, hg__tape_var(replay->tape, replay->tape->output),
+	return hg_tape_scalar(replay->tape, hg__tape_var(replay->tape, replay->tape->plan.output),
 	                      &replay->loss);
 }
 
@@ -112,7 +112,7 @@ hg_status hg__replay_run(struct hg__replay *replay)
 {
 	const struct hg__program *program = &replay->tape->program;
 	HG__TRY(forward(replay));
-	if (!replay->tape->trains)
+	if (!replay->tape->plan.trains)
 		return HG_OK;
 	HG__TRY(hg__tape_back_begin(replay->tape));
 	for (int64_t i = 0; i < program->backwards; i++) {

@@ -316,7 +316,7 @@ static hg_status check_arguments(const hg_tape *tape, const hg_optim *optim,
 	HG__TRY(hg_tape_status(tape) < 0 ? hg__fail(ctx, tape->status, "%s", tape->message) : HG_OK);
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(ctx, HG_ERR_STATE, "step: the tape is not compiled");
-	if (!tape->trains)
+	if (!tape->plan.trains)
 		return hg__fail(
 		    ctx, HG_ERR_STATE,
 		    "step: the tape has no loss: it is an EVAL tape, or its output is not f32 [1, 1]");
@@ -337,7 +337,7 @@ static double traffic(const hg_tape *tape)
 static hg_status build_step(hg_step *s)
 {
 	void *memory = NULL;
-	s->loss = s->tape->program.view[s->tape->output].value.mat.data;
+	s->loss = s->tape->program.view[s->tape->plan.output].value.mat.data;
 	s->bytes = traffic(s->tape);
 	hg__step_limit(s, HG_STEP_REMEMBERED);
 	HG__TRY(hg__host_alloc(s->ctx, 1, sizeof *s->read, "step: results", &memory));

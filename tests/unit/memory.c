@@ -244,8 +244,8 @@ static void what_is_made_again_is_the_same(void)
 		dw[kept] = calloc((size_t)FEATURES * 16, sizeof(float));
 		CHECK(dw[kept] != NULL);
 		CHECK_OK(hg_tensor_download(hg_param_grad(w), dw[kept], HG_F32));
-		arena[kept] = tape->arena_bytes;
-		CHECK_EQ_I(tape->recomputes, !kept);
+		arena[kept] = tape->plan.arena_bytes;
+		CHECK_EQ_I(tape->plan.recomputes, !kept);
 		hg_tape_free(tape);
 	}
 	CHECK(memcmp(dw[0], dw[1], (size_t)FEATURES * 16 * sizeof(float)) == 0);
@@ -287,7 +287,8 @@ static void tapes_take_turns_in_an_arena(void)
 		CHECK_OK(hg_tape_compile(tape[i], out[i]));
 		if (i == 1)
 			CHECK(tape[1]->program.arena.data == tape[0]->program.arena.data &&
-			      s.ctx->current_bytes - s.ctx->workspace_bytes < before + tape[1]->arena_bytes);
+			      s.ctx->current_bytes - s.ctx->workspace_bytes <
+			          before + tape[1]->plan.arena_bytes);
 	}
 	for (int turn = 0; turn < 3; turn++) {
 		CHECK_OK(hg_tape_forward(tape[0]));

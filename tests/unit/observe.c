@@ -126,7 +126,7 @@ static hg_status witness_node(void *user, const hg_tape *tape, int32_t line, int
 	CHECK(line < LINES);
 	if (!backward)
 		see(user, line, 0, &call->out);
-	else if (call->node->out != tape->output)
+	else if (call->node->out != tape->plan.output)
 		see(user, line, 1, &call->dout);
 	return HG_OK;
 }
@@ -203,8 +203,8 @@ static void it_says_what_was_there(void)
 					check_parameter(&r, &seen);
 			}
 			for (int64_t k = 0; k < r.b.tape->entries; k++)
-				backs += r.b.tape->entry[k].back;
-			CHECK_EQ_I(values, r.b.tape->alive);
+				backs += r.b.tape->plan.entry[k].back;
+			CHECK_EQ_I(values, r.b.tape->plan.alive);
 			CHECK(gradients > 0 && gradients <= backs - 1); /* some share one */
 			int64_t trained = 0;
 			for (int64_t i = 0; i < hg_params_count(r.b.params); i++)
@@ -458,7 +458,7 @@ static void what_stays_gives_way(void)
 	ctx->memory_limit = other + arena[0] + 2048; /* not enough for the one, enough for the other */
 	struct rig r;
 	rig_open(&r, ctx, NULL, hg_policy_fp16(), 1);
-	CHECK(!r.b.tape->observing.stays && r.b.tape->arena_bytes == arena[0]);
+	CHECK(!r.b.tape->observing.stays && r.b.tape->plan.arena_bytes == arena[0]);
 	ctx->memory_limit = 0;
 	rig_close(&r);
 }
@@ -467,7 +467,7 @@ static size_t arena_of(const char *model, hg_policy policy, int stays)
 {
 	struct rig r;
 	rig_open(&r, test_context(), model, policy, stays);
-	const size_t bytes = r.b.tape->arena_bytes;
+	const size_t bytes = r.b.tape->plan.arena_bytes;
 	rig_close(&r);
 	return bytes;
 }

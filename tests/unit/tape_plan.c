@@ -5,14 +5,15 @@
 
 #include "unit/tape.h"
 
-static void check_plan(const struct hg__span *span, int64_t count, size_t bytes)
+static void check_plan(const struct hg__tape_plan *plan)
 {
+	const struct hg__span *span = plan->span;
 	size_t most = 0;
-	for (int64_t i = 0; i < count; i++) {
+	for (int64_t i = 0; i < plan->spans; i++) {
 		size_t alive = 0;
 		CHECK(span[i].offset % HG__ALIGN == 0 && span[i].bytes > 0 &&
-		      span[i].offset + span[i].bytes <= bytes && span[i].first <= span[i].last);
-		for (int64_t j = 0; j < count; j++) {
+		      span[i].offset + span[i].bytes <= plan->arena_bytes && span[i].first <= span[i].last);
+		for (int64_t j = 0; j < plan->spans; j++) {
 			if (span[j].first <= span[i].first && span[i].first <= span[j].last)
 				alive += span[j].bytes;
 			if (i == j || span[i].last < span[j].first || span[j].last < span[i].first)
@@ -24,7 +25,7 @@ static void check_plan(const struct hg__span *span, int64_t count, size_t bytes)
 		}
 		most = alive > most ? alive : most;
 	}
-	CHECK(bytes >= most); /* no plan can do with less than what is alive at once */
+	CHECK(plan->arena_bytes >= most); /* no plan can do with less than what is alive at once */
 }
 
 static void random_lifetimes_never_overlap(void)
@@ -32,18 +33,18 @@ static void random_lifetimes_never_overlap(void)
 	hg_context *ctx = test_context();
 	for (int round = 0; round < 200; round++) {
 		struct hg__span span[64];
-		const int64_t count = test_below(65);
-		size_t bytes = 0, sum = 0;
-		for (int64_t i = 0; i < count; i++) {
+		struct hg__tape_plan plan = {.span = span, .spans = test_below(65)};
+		size_t sum = 0;
+		for (int64_t i = 0; i < plan.spans; i++) {
 			const int32_t first = (int32_t)test_below(40);
 			span[i] = (struct hg__span){.first = first,
 			                            .last = first + (int32_t)test_below(12),
 			                            .bytes = (size_t)(1 + test_below(20)) * HG__ALIGN};
 			sum += span[i].bytes;
 		}
-		CHECK_OK(hg__arena_place(ctx, span, count, &bytes));
-		check_plan(span, count, bytes);
-		CHECK(bytes <= sum);
+		CHECK_OK(hg__arena_place(ctx, &plan));
+		check_plan(&plan);
+		CHECK(plan.arena_bytes <= sum);
 	}
 	hg_context_free(ctx);
 }
@@ -57,11 +58,11 @@ static void real_plan_never_overlaps(void)
 	const hg_var loss =
 	    gcn(&b, b.tape, random_tensor(&b, HG_F16, 40, 33, 1.0), label_tensor(&b, 40, 7), &logits);
 	CHECK_OK(hg_tape_compile(b.tape, loss));
-	check_plan(b.tape->span, b.tape->spans, b.tape->arena_bytes);
+	check_plan(&b.tape->plan);
 	size_t sum = 0;
-	for (int64_t i = 0; i < b.tape->spans; i++)
-		sum += b.tape->span[i].bytes;
-	CHECK(b.tape->arena_bytes < sum); /* something is shared */
+	for (int64_t i = 0; i < b.tape->plan.spans; i++)
+		sum += b.tape->plan.span[i].bytes;
+	CHECK(b.tape->plan.arena_bytes < sum); /* something is shared */
 	bench_close(&b);
 }
 
@@ -121,8 +122,8 @@ static void sharing_memory_changes_no_bit(void)
 		                       random_net(&b, roomy, x, t, salt, 1)};
 		CHECK_OK(hg_tape_compile(b.tape, loss[0]));
 		CHECK_OK(hg_tape_compile(roomy, loss[1]));
-		CHECK(b.tape->arena_bytes < roomy->arena_bytes);
-		check_plan(b.tape->span, b.tape->spans, b.tape->arena_bytes);
+		CHECK(b.tape->plan.arena_bytes < roomy->plan.arena_bytes);
+		check_plan(&b.tape->plan);
 		for (int i = 0; i < 3; i++) { /* the last one: run to run */
 			CHECK_OK(hg_tape_forward(tapes[i]));
 			CHECK_OK(hg_tape_backward(tapes[i]));

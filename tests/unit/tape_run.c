@@ -131,8 +131,8 @@ static void an_op_adds_its_own_contribution(void)
 		}
 		CHECK_WITHIN(da[0], sum[0], 0.0);
 		CHECK_WITHIN(da[1], sum[1], 0.0);
-		for (int64_t k = 0; k < b.tape->spans; k++)
-			CHECK(b.tape->span[k].use != HG__USE_PART);
+		for (int64_t k = 0; k < b.tape->plan.spans; k++)
+			CHECK(b.tape->plan.span[k].use != HG__USE_PART);
 		free(dx);
 		free(da);
 		bench_close(&b);
