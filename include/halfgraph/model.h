@@ -16,8 +16,9 @@
  *           H' = elu(sum over j of p_ij U_j + b), heads side by side; the last layer of a node task
  *           takes their mean and no elu (Velickovic et al. 2018)
  *
- * Self loops belong to the graph: hg_graph_add_self_loops (GCN and GAT usually want them, GIN does
- * not). The aggregation runs before or after the product with W, whichever gathers less.
+ * Self loops belong to the graph: hg_graph_add_self_loops (GCN and GAT want them, GIN does not;
+ * hg_model_get_info says so). The aggregation runs before or after the product with W, whichever
+ * gathers less.
  *
  * Parameters, in this order, for layer L = 0, 1, .. (so convL is conv0, conv1, ..). F is
  * in_features, C is out_features, H is hidden, K is heads, O is out_heads. `in` is F for L = 0,
@@ -160,6 +161,18 @@ HG_API int hg_model_param_layer(const hg_model *model, const hg_param *param);
 /** The names of all models.
  * @return a constant array of names that ends with NULL. */
 HG_API const char *const *hg_model_names(void);
+
+/** What is particular to a model. */
+typedef struct hg_model_info {
+	const char *name; /**< "gcn", "gin" or "gat" */
+	int self_loops;   /**< 1: every node of its graph should have one (hg_graph_add_self_loops) */
+	int heads;        /**< 1: a layer is hg_model_config.heads times as wide as hidden says */
+} hg_model_info;
+
+/** What is particular to a model. Safe from any thread.
+ * @param name  one that hg_model_names lists; or another or NULL.
+ * @return a constant; NULL if there is no such model. */
+HG_API const hg_model_info *hg_model_get_info(const char *name);
 
 HG_EXTERN_C_END
 #endif

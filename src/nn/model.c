@@ -31,9 +31,15 @@ const char *const *hg_model_names(void)
 const struct hg__model_kind *hg__model_find(const char *name)
 {
 	for (size_t i = 0; name && i < sizeof kinds / sizeof *kinds; i++)
-		if (strcmp(kinds[i]->name, name) == 0)
+		if (strcmp(kinds[i]->info.name, name) == 0)
 			return kinds[i];
 	return NULL;
+}
+
+const hg_model_info *hg_model_get_info(const char *name)
+{
+	const struct hg__model_kind *kind = hg__model_find(name);
+	return kind ? &kind->info : NULL;
 }
 
 hg_model_config hg_model_config_default(const char *name)
@@ -167,7 +173,7 @@ hg_status hg_model_create(hg_params *params, const hg_model_config *config, hg_m
 	model->params = params;
 	model->kind = hg__model_find(ours.name);
 	model->config = ours;
-	model->config.name = model->kind->name;
+	model->config.name = model->kind->info.name;
 	hg_status status =
 	    hg__host_alloc(ctx, (size_t)ours.layers, sizeof *model->layer, "model: layers", &memory);
 	if (status >= 0) {

@@ -25,7 +25,7 @@ struct hg__model_training {
  * layer; model.c does the rest. The parameters of a layer are in a struct of the kind's own, of
  * layer_bytes bytes. */
 struct hg__model_kind {
-	const char *name;
+	hg_model_info info; /* what programs may know of it, its name first */
 	struct hg__model_training training;
 	size_t layer_bytes;
 	/* 1: in a node task all layers are hidden, and a linear head gives the logits. 0: the last

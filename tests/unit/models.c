@@ -117,6 +117,18 @@ static void parameters_are_counted(void)
 	}
 }
 
+static void every_model_has_its_info(void)
+{
+	for (const char *const *name = hg_model_names(); *name; name++) {
+		const hg_model_info *info = hg_model_get_info(*name);
+		CHECK(info != NULL);
+		CHECK_STR(info->name, *name);
+		CHECK_EQ_I(info->self_loops, strcmp(*name, "gin") != 0);
+		CHECK_EQ_I(info->heads, strcmp(*name, "gat") == 0);
+	}
+	CHECK(!hg_model_get_info("mlp") && !hg_model_get_info(NULL));
+}
+
 static void parameters_know_their_layer(void)
 {
 	const hg_policy policy = hg_policy_fp32();
@@ -402,6 +414,7 @@ static void the_cheaper_rows_are_gathered(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {TEST(parameters_are_counted),
+	                                         TEST(every_model_has_its_info),
 	                                         TEST(parameters_know_their_layer),
 	                                         TEST(sparse_and_dense_features_agree),
 	                                         TEST(graph_tasks_give_a_row_per_graph),

@@ -232,12 +232,11 @@ static hg_status profile(struct bench *b, hg_train *train, double epoch_ms)
 static hg_train_config config_of(const struct bench *b, const char *model, int heads, int64_t width)
 {
 	hg_train_config c = hg_train_config_default(model);
-	const int gat = strcmp(model, "gat") == 0;
 	c.model.in_features = width;
 	c.model.out_features = b->classes;
 	c.model.layers = (int)b->options.layers;
 	c.model.heads = heads;
-	c.model.hidden = (int)b->options.hidden / (gat ? heads : 1);
+	c.model.hidden = (int)b->options.hidden / (hg_model_get_info(model)->heads ? heads : 1);
 	c.model.dropout = c.model.attention_dropout = 0.0f;
 	c.model.aggregate = b->options.aggregate ? HG_NORM_RIGHT : HG_NORM_NONE;
 	c.model.lambda = (float)b->options.lambda;

@@ -88,5 +88,13 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
  * epochs 0.01 reaches 82.8 on Cora and 71.5 on Citeseer, 0.005 reaches 82.2 and 71.3 (test accuracy
  * in fp16, mean of 10 seeds). */
 const struct hg__model_kind hg__model_gat = {
-    "gat", {0.01f, 5e-4f, 0, 200}, sizeof(struct gat_layer), 0, defaults, check, width, build,
-    record};
+    .info = {.name = "gat", .self_loops = 1, .heads = 1},
+    .training = {0.01f, 5e-4f, 0, 200},
+    .layer_bytes = sizeof(struct gat_layer),
+    .head = 0,
+    .defaults = defaults,
+    .check = check,
+    .width = width,
+    .build = build,
+    .record = record,
+};

@@ -77,5 +77,13 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
 
 /* Training: Kipf, Welling 2017: Adam 0.01, weight decay 5e-4 on the first layer, 200 epochs. */
 const struct hg__model_kind hg__model_gcn = {
-    "gcn", {0.01f, 5e-4f, 1, 200}, sizeof(struct gcn_layer), 0, defaults, check, width, build,
-    record};
+    .info = {.name = "gcn", .self_loops = 1},
+    .training = {0.01f, 5e-4f, 1, 200},
+    .layer_bytes = sizeof(struct gcn_layer),
+    .head = 0,
+    .defaults = defaults,
+    .check = check,
+    .width = width,
+    .build = build,
+    .record = record,
+};

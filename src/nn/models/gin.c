@@ -84,5 +84,13 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
 /* Training: the published rates are for graph tasks (Xu et al. 2019: Adam 0.01). For node tasks
  * every layer has the weight decay of GCN's first layer. */
 const struct hg__model_kind hg__model_gin = {
-    "gin", {0.01f, 5e-4f, 0, 200}, sizeof(struct gin_layer), 1, defaults, check, width, build,
-    record};
+    .info = {.name = "gin"},
+    .training = {0.01f, 5e-4f, 0, 200},
+    .layer_bytes = sizeof(struct gin_layer),
+    .head = 1,
+    .defaults = defaults,
+    .check = check,
+    .width = width,
+    .build = build,
+    .record = record,
+};
