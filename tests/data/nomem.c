@@ -189,6 +189,37 @@ static void changing_datasets(void)
 	}
 }
 
+/* The same on the way to a device, in the forms that take memory of this library. */
+static void uploads(void)
+{
+	hg_context *ctx = NULL;
+	CHECK_OK(hg_context_create(
+	    &(hg_context_config){.size = sizeof(hg_context_config), .device = HG_DEVICE_CPU}, &ctx));
+	for (int stored_sparse = 0; stored_sparse < 2; stored_sparse++) {
+		hg_dataset *d = stored_sparse ? small_sparse() : small_dataset();
+		hg_upload_config config = HG_UPLOAD_CONFIG_INIT;
+		hg_status status = HG_ERR_NOMEM;
+		int64_t k = 0;
+		config.features = stored_sparse ? HG_UPLOAD_DENSE : HG_UPLOAD_SPARSE;
+		for (; status == HG_ERR_NOMEM; k++) {
+			char message[HG_DATA_MESSAGE] = "";
+			hg_device_data *data = NULL;
+			hg_rows_advice advice = HG_ROWS_ADVICE_INIT;
+			allowed = k;
+			status = hg_dataset_upload(d, ctx, &config, &data, message);
+			if (status >= 0)
+				status = hg_dataset_advise_rows(d, &advice, message);
+			allowed = INT64_MAX;
+			CHECK_MSG(status == HG_OK || (status == HG_ERR_NOMEM && *message),
+			          "allocation %d: %s, \"%s\"", (int)k, hg_status_name(status), message);
+			hg_device_data_free(data);
+		}
+		CHECK_MSG(k > 3, "%d allocations only: are they counted?", (int)k);
+		hg_dataset_free(d);
+	}
+	hg_context_free(ctx);
+}
+
 /* A weight with its moments, a buffer, a setting. */
 static hg_state *small_state(void)
 {
@@ -254,6 +285,6 @@ static void states(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {TEST(making_datasets), TEST(changing_datasets),
-	                                         TEST(checkpoints), TEST(states)};
+	                                         TEST(uploads), TEST(checkpoints), TEST(states)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -142,5 +142,16 @@ int main(int argc, char **argv)
 	failed |= write(numbered(star(6001, TRAIN | VAL | TEST)), argv[1], "numbered");
 	failed |= write(sparse(star(20, TRAIN | VAL | TEST)), argv[1], "sparse");
 	failed |= write(pairs(30), argv[1], "pairs");
+	d = pairs(30);
+	free(d->train_mask);
+	d->train_mask = NULL;
+	failed |= write(d, argv[1], "unsplit_pairs");
+	d = star(20, TRAIN | VAL | TEST);
+	d->classes = 1000;
+	failed |= write(d, argv[1], "many_classes");
+	d = star(20, TRAIN | VAL | TEST);
+	((float *)d->feat)[3 * FEATURES + 2] = 1e30f;
+	d->feat_amax = (double)1e30f;
+	failed |= write(d, argv[1], "large_features");
 	return failed;
 }

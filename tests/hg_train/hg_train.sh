@@ -72,9 +72,20 @@ refused 'no labels' 'no_labels.h5: has no labels to train on: write nodes/label'
   --data no_labels.h5 --model gcn
 refused 'no classes' 'no_classes.h5: num_classes is 0, expected at least 1' --data no_classes.h5 \
   --model gcn
-refused 'nobody labelled' 'none of 20 rows is labelled' --data unlabelled.h5 --model gcn
-refused 'nobody to train on' 'none of 20 rows is labelled and in train_mask' --data \
-  nothing_to_learn.h5 --model gcn
+refused 'nobody labelled' 'unlabelled.h5: none of 20 nodes is labelled' --data unlabelled.h5 \
+  --model gcn
+refused 'nobody to train on' \
+  'nothing_to_learn.h5: none of 20 nodes is labelled and in nodes/train_mask' \
+  --data nothing_to_learn.h5 --model gcn
+refused 'no split of many graphs' 'or write graphs/train_mask' --data unsplit_pairs.h5 --model gin
+refused 'features beyond fp16' \
+  'large_features.h5: features: row 3 (node 3), column 2 is 1e+30, beyond f16.s 65504' \
+  --data large_features.h5 --model gcn --row-normalize off
+# More classes than labelled nodes are a mistake more often than not.
+run 0 'many classes' --data many_classes.h5 --model gcn --epochs 2
+contains 'many classes' err \
+  'many_classes.h5: num_classes is 1000, more than the 20 labelled nodes: the model has an output'
+[ "$(wc -l <err)" -eq 1 ] || fail 'many classes: not one line:' "$(cat err)"
 refused 'value for a flag' '--help takes no value, found "yes"' --help=yes
 refused 'no such file' 'absent.h5' --data absent.h5 --model gcn --json none.jsonl
 [ ! -e none.jsonl ] || fail 'no such file: a JSON file was left behind'

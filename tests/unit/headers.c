@@ -37,6 +37,14 @@
 
 #include "halfgraph/dlpack.h"
 
+#include "halfgraph/upload.h"
+
+#include "halfgraph/file.h"
+
+#include "halfgraph/dataset.h"
+
+#include "halfgraph/checkpoint.h"
+
 #include "halfgraph/data.h"
 
 #include "halfgraph/context.h"
@@ -60,6 +68,7 @@ static void every_init_says_its_size(void)
 	CHECK(i.doctor.size == sizeof i.doctor);
 	CHECK(i.planted.size == sizeof i.planted && i.step_config.size == sizeof i.step_config &&
 	      i.step_launch.size == sizeof i.step_launch);
+	CHECK(i.rows.size == sizeof i.rows && i.upload.size == sizeof i.upload);
 }
 
 static void defaults_are_the_documented_ones(void)

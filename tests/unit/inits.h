@@ -30,6 +30,8 @@ struct test_inits {
 	hg_doctor_trial trial;
 	hg_observer observer;
 	hg_observation observation;
+	hg_rows_advice rows;
+	hg_upload_config upload;
 };
 
 static inline struct test_inits test_inits_make(void)
@@ -42,7 +44,7 @@ static inline struct test_inits test_inits_make(void)
 	    HG_STEP_CONFIG_INIT,       HG_STEP_LAUNCH_INIT,    HG_LOCALITY_INIT,
 	    HG_ORDER_CONFIG_INIT,      HG_ORDER_REPORT_INIT,   HG_NARROWING_INIT,
 	    HG_DOCTOR_CONFIG_INIT,     HG_DOCTOR_TRIAL_INIT,   HG_OBSERVER_INIT,
-	    HG_OBSERVATION_INIT,
+	    HG_OBSERVATION_INIT,       HG_ROWS_ADVICE_INIT,    HG_UPLOAD_CONFIG_INIT,
 	};
 	return all;
 }

@@ -17,7 +17,7 @@ static void codes_names_and_texts(void)
 static void signs_mean_what_they_say(void)
 {
 	CHECK(HG_ERR_ARG < 0 && HG_ERR_INTERNAL < 0 && HG_INFO_SKIPPED > 0 && HG_INFO_STOPPED > 0 &&
-	      HG_INFO_DIFFERS > 0);
+	      HG_INFO_DIFFERS > 0 && HG_INFO_SUSPECT > 0);
 }
 
 static void an_unknown_status_has_a_name_too(void)

@@ -67,18 +67,24 @@ static hg_status file_make(struct bench *b, const char *path)
 {
 	char message[HG_DATA_MESSAGE];
 	hg_dataset *d = NULL;
+	hg_device_data *data = NULL;
+	hg_upload_config config = HG_UPLOAD_CONFIG_INIT;
 	hg_status status = hg_dataset_read(path, &d, message);
 	if (status < 0)
 		return hg__fail(b->ctx, status, "%s", message);
 	b->features = d->features;
 	b->classes = d->classes;
 	b->stored = d->feat_rowptr && d->nodes ? d->feat_rowptr[d->nodes] / d->nodes : 0;
-	status =
-	    hg_graph_from_csr(b->ctx, d->nodes, d->nodes, d->edges, d->rowptr, d->col, NULL, &b->graph);
-	if (status == HG_OK && d->graph_ptr)
-		status = hg_graph_set_batch(b->graph, d->graphs, d->graph_ptr);
+	config.features = HG_UPLOAD_NONE; /* only their shape is used */
+	config.unweighted = 1;
+	status = hg_dataset_upload(d, b->ctx, &config, &data, message);
 	hg_dataset_free(d);
-	return status;
+	if (status < 0)
+		return hg__fail(b->ctx, status, "%s: %s", path, message);
+	b->graph = data->graph;
+	data->graph = NULL;
+	hg_device_data_free(data);
+	return HG_OK;
 }
 
 hg_status workload_make(struct bench *b, const char *graph, int weights)

@@ -14,7 +14,7 @@ struct diagnosis {
 	char device_name[96];
 	int64_t nodes, edges; /* of the graph as used for training */
 	int sparse;
-	struct feature_rows rows;
+	hg_rows_advice rows; /* how the features were prepared */
 	struct history history;
 	const hg_doctor_report *report; /* of the last replayed step; NULL: none was replayed */
 	/* why the last step was bad, as the end of a sentence; NULL: it was not */

@@ -227,15 +227,17 @@ static hg_status remedies_try(struct examination *e, const hg_train_data *data)
 	return hg_doctor_try(e->ctx, &trial, d->finding, d->findings);
 }
 
-hg_status examination_run(struct examination *e, hg_context *ctx, const struct device_data *device)
+hg_status examination_run(struct examination *e, hg_context *ctx, const hg_device_data *device)
 {
 	struct diagnosis *d = e->diagnosis;
-	const hg_train_data data = dataset_to_train(d->dataset, device, &d->rows);
+	hg_train_data data;
+	hg_status status = dataset_train_data(d->dataset, device, &d->rows, &data, e->message);
 	e->ctx = ctx;
 	e->health.replan = d->config.policy.replan;
 	e->health.steps = d->config.epochs;
 	d->headroom = (double)NAN;
-	hg_status status = run_until_bad(e, &data);
+	if (status >= 0)
+		status = run_until_bad(e, &data);
 	if (status >= 0) {
 		find_spoiling_step(e, &data);
 		status = remedies_try(e, &data);
@@ -246,14 +248,16 @@ hg_status examination_run(struct examination *e, hg_context *ctx, const struct d
 }
 
 hg_status examination_run_features(struct examination *e, hg_context *ctx,
-                                   const struct device_data *device)
+                                   const hg_device_data *device)
 {
 	struct diagnosis *d = e->diagnosis;
-	const hg_train_data data = dataset_to_train(d->dataset, device, &d->rows);
+	hg_train_data data;
+	hg_status status = dataset_train_data(d->dataset, device, &d->rows, &data, e->message);
 	e->ctx = ctx;
 	d->headroom = (double)NAN;
 	keep_write_error(e, stream_begin(&e->json));
-	const hg_status status = remedies_try(e, &data);
+	if (status >= 0)
+		status = remedies_try(e, &data);
 	progress_end(&e->progress);
 	d->interrupted = watch_interrupted() != 0;
 	return status;

@@ -26,20 +26,20 @@ struct examination {
 	int64_t last_clean;          /* the last step, from 0, whose replay showed nothing; -1: none */
 	struct health health;
 	hg_status status;              /* a failure inside the callback of the run */
-	char message[HG_DATA_MESSAGE]; /* why the checkpoint was refused; else empty */
+	char message[HG_DATA_MESSAGE]; /* why checkpoint or features were refused; else empty */
 	/* the differences between the run and the checkpoint's run; else empty */
 	char notice[HG_DATA_MESSAGE];
 };
 
 /* Train until a step goes bad, replay it, and try the remedies; the diagnosis holds the results.
  * The report's texts live until examination_end. */
-hg_status examination_run(struct examination *e, hg_context *ctx, const struct device_data *data);
+hg_status examination_run(struct examination *e, hg_context *ctx, const hg_device_data *data);
 /* Are there features that fp16 cannot hold, so that no run can begin? Then they become the
  * finding. */
 int examination_check_features(struct examination *e);
 /* Try the remedies of that finding, with features in f32 on the device. */
 hg_status examination_run_features(struct examination *e, hg_context *ctx,
-                                   const struct device_data *data);
+                                   const hg_device_data *data);
 void examination_end(struct examination *e);
 
 #endif

@@ -108,6 +108,8 @@ static int prepare(struct command *c)
 	hg_status status = dataset_load(&c->options.training, &c->dataset, &d->rows, message);
 	if (status < 0)
 		return report_error(message, status);
+	if (status == HG_INFO_SUSPECT)
+		tool_say("hg-doctor", "%s", message);
 	status = training_config(&c->options.training, c->dataset, &d->config);
 	if (status < 0)
 		return report_error(NULL, status);
@@ -122,7 +124,7 @@ static int prepare(struct command *c)
 }
 
 /* Record facts about the run that only the device knows. */
-static void facts_note(struct diagnosis *d, hg_context *ctx, const struct device_data *data)
+static void facts_note(struct diagnosis *d, hg_context *ctx, const hg_device_data *data)
 {
 	d->nodes = hg_graph_rows(data->graph);
 	d->edges = hg_graph_edges(data->graph);
@@ -148,21 +150,23 @@ static int print_report(struct command *c)
 static int examine_run(struct command *c)
 {
 	hg_context *ctx = NULL;
-	struct device_data data;
+	hg_device_data *data = NULL;
 	const struct training *t = &c->options.training;
 	hg_status status = training_context(t, (uint64_t)t->seed, on_log, c, &ctx);
 	if (status < 0)
 		return report_error(hg_context_error(NULL), status);
-	status = dataset_upload(c->dataset, t, ctx, c->diagnosis.config.policy.state, &data);
-	if (status == HG_ERR_RANGE && examination_check_features(&c->examination)) {
-		dataset_release(&data);
-		status = dataset_upload(c->dataset, t, ctx, HG_F32, &data);
-		facts_note(&c->diagnosis, ctx, &data);
-		if (status >= 0)
-			status = examination_run_features(&c->examination, ctx, &data);
-	} else if (status >= 0) {
-		facts_note(&c->diagnosis, ctx, &data);
-		status = examination_run(&c->examination, ctx, &data);
+	hg_upload_config config = dataset_upload_config(t, &c->diagnosis.config);
+	status = dataset_upload(t, c->dataset, ctx, &config, &data, c->examination.message);
+	const int too_large = status == HG_ERR_RANGE && examination_check_features(&c->examination);
+	if (too_large) {
+		config.state = HG_F32;
+		*c->examination.message = 0;
+		status = dataset_upload(t, c->dataset, ctx, &config, &data, c->examination.message);
+	}
+	if (status >= 0) {
+		facts_note(&c->diagnosis, ctx, data);
+		status = too_large ? examination_run_features(&c->examination, ctx, data)
+		                   : examination_run(&c->examination, ctx, data);
 	}
 	if (*c->examination.notice)
 		tool_say("hg-doctor", "%s", c->examination.notice);
@@ -171,7 +175,7 @@ static int examine_run(struct command *c)
 	                                           status)
 	                            : print_report(c);
 	examination_end(&c->examination);
-	dataset_release(&data);
+	hg_device_data_free(data);
 	hg_context_free(ctx);
 	return code;
 }

@@ -17,7 +17,7 @@ static void print_run(FILE *out, const struct diagnosis *d)
 	              name ? name : "?", (long long)d->nodes, (long long)d->edges,
 	              (long long)d->dataset->features, dataset_features_text(d->dataset, d->sparse),
 	              (int)d->dataset->classes);
-	(void)fprintf(out, "  rows          %s: %s\n", rows_note(&d->rows), d->rows.why);
+	(void)fprintf(out, "  rows          %s: %s\n", dataset_rows_note(&d->rows), d->rows.why);
 	free(name);
 }
 

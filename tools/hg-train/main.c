@@ -197,7 +197,7 @@ static void on_log(void *user, hg_log_level level, const char *message)
 }
 
 /* Record facts about the run that only the device knows. */
-static void results_note(struct results *r, hg_context *ctx, const struct device_data *data)
+static void results_note(struct results *r, hg_context *ctx, const hg_device_data *data)
 {
 	r->device = hg_context_device(ctx);
 	r->nodes = hg_graph_rows(data->graph);
@@ -228,18 +228,20 @@ static void learnt_note(struct results *r, const struct learning *learning)
 	r->learning = *learning;
 }
 
-static hg_status train_one(struct command *c, hg_context *ctx, const struct device_data *data)
+static hg_status train_one(struct command *c, hg_context *ctx, const hg_device_data *data)
 {
 	struct results *r = &c->results;
 	hg_train_config config = r->config;
-	const hg_train_data in = dataset_to_train(c->dataset, data, &c->results.rows);
+	hg_train_data in;
 	hg_train_report report = HG_TRAIN_REPORT_INIT;
 	config.progress = on_epoch;
 	config.user = c;
 	c->health = (struct health){.replan = config.policy.replan, .steps = config.epochs};
 	learning_begin(&c->learning, c->options.resume != NULL);
 	c->examined = 0;
-	hg_status status = hg_train_create(ctx, &config, &in, &c->train);
+	hg_status status = dataset_train_data(c->dataset, data, &r->rows, &in, c->refused);
+	if (status >= 0)
+		status = hg_train_create(ctx, &config, &in, &c->train);
 	if (status >= 0)
 		status = checkpoint_resume(&c->options, c->train, c->unread);
 	if (status == HG_ERR_RANGE && config.policy.unproved == HG_UNPROVED_REFUSE) {
@@ -279,16 +281,16 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 static int seed_run(struct command *c)
 {
 	hg_context *ctx = NULL;
-	struct device_data data;
-	hg_status status =
-	    training_context(&c->options.training, (uint64_t)seed_of(c), on_log, c, &ctx);
+	hg_device_data *data = NULL;
+	const struct training *t = &c->options.training;
+	hg_status status = training_context(t, (uint64_t)seed_of(c), on_log, c, &ctx);
 	if (status < 0)
 		return report_error(hg_context_error(NULL), status);
-	status = dataset_upload(c->dataset, &c->options.training, ctx, c->results.config.policy.state,
-	                        &data);
+	const hg_upload_config config = dataset_upload_config(t, &c->results.config);
+	status = dataset_upload(t, c->dataset, ctx, &config, &data, c->refused);
 	if (status >= 0) {
-		results_note(&c->results, ctx, &data);
-		status = train_one(c, ctx, &data);
+		results_note(&c->results, ctx, data);
+		status = train_one(c, ctx, data);
 	}
 	progress_end(&c->progress);
 	const int code = status < 0 ? report_error(*c->refused  ? c->refused
@@ -296,7 +298,7 @@ static int seed_run(struct command *c)
 	                                                        : hg_context_error(ctx),
 	                                           status)
 	                            : TOOL_DONE;
-	dataset_release(&data);
+	hg_device_data_free(data);
 	hg_context_free(ctx);
 	return code;
 }
@@ -340,6 +342,8 @@ static int command_prepare(struct command *c)
 		status = dataset_refuse(t, "has no validation set, and --patience needs one", message);
 	if (status < 0)
 		return report_error(message, status);
+	if (status == HG_INFO_SUSPECT)
+		tool_say("hg-train", "%s", message);
 	status = config_make(&c->options, c->dataset, &c->results.config);
 	if (status < 0)
 		return report_error(NULL, status);

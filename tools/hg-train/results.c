@@ -66,7 +66,7 @@ static void print_header(const struct results *r, FILE *out)
 	const hg_model_config *m = &r->config.model;
 	const hg_dataset *d = r->dataset;
 	fprintf(out, "%s, %d layers, hidden %d", m->name, m->layers, m->hidden);
-	if (strcmp(m->name, "gat") == 0)
+	if (hg_model_get_info(m->name)->heads)
 		fprintf(out, " x %d heads", m->heads);
 	fprintf(out, ", %s, on %s\n", r->config.policy.name, r->device_name);
 	char *name = tool_printable(d->name ? d->name : r->options->training.data);
@@ -76,7 +76,7 @@ static void print_header(const struct results *r, FILE *out)
 	free(name);
 	if (d->graph_ptr)
 		fprintf(out, ", %lld graphs", (long long)d->graphs);
-	fprintf(out, "\nfeatures: %s: %s\n\n", rows_note(&r->rows), r->rows.why);
+	fprintf(out, "\nfeatures: %s: %s\n\n", dataset_rows_note(&r->rows), r->rows.why);
 }
 
 /* A hint at hg-doctor, unless --doctor was given. */

@@ -19,7 +19,7 @@ struct results {
 	hg_train_config config; /* of every run, except for the seed */
 	int64_t nodes, edges;   /* of the graph as used for training */
 	int sparse;
-	struct feature_rows rows; /* how the features were prepared */
+	hg_rows_advice rows; /* how the features were prepared */
 	hg_device device;
 	char device_name[96];
 	int runs; /* runs with a report: finished runs, or the first one even if interrupted */

@@ -34,7 +34,7 @@ static hg_status policy_make(const struct training *t, hg_policy *policy)
 	return status;
 }
 
-static void model_make(const struct training *t, const hg_dataset *d, hg_model_config *model)
+static void model_make(const struct training *t, hg_model_config *model)
 {
 	static const char *const norms[] = {"none", "left", "right", "both", "in"},
 	                         *const reductions[] = {"sum", "mean", "max"};
@@ -49,22 +49,21 @@ static void model_make(const struct training *t, const hg_dataset *d, hg_model_c
 		model->norm = (hg_norm)index_of_choice(t->norm, norms, 5);
 	if (t->aggregate)
 		model->aggregate = strcmp(t->aggregate, "mean") == 0 ? HG_NORM_RIGHT : HG_NORM_NONE;
-	model->readout =
-	    d->graph_ptr ? index_of_choice(t->readout ? t->readout : reductions[0], reductions, 3) : -1;
-	model->in_features = d->features;
-	model->out_features = d->classes;
+	if (t->readout)
+		model->readout = index_of_choice(t->readout, reductions, 3);
 }
 
 hg_status training_config(const struct training *t, const hg_dataset *d, hg_train_config *config)
 {
 	*config = hg_train_config_default(t->model);
-	model_make(t, d, &config->model);
+	model_make(t, &config->model);
 	training_set_int(&config->epochs, t->epochs);
 	training_set_float(&config->optim.lr, t->lr);
 	training_set_float(&config->optim.weight_decay, t->weight_decay);
 	training_set_float(&config->optim.clip_norm, t->clip);
 	config->step.eager = t->eager;
-	return policy_make(t, &config->policy);
+	const hg_status status = hg_dataset_configure(d, &config->model, NULL);
+	return status < 0 ? status : policy_make(t, &config->policy);
 }
 
 hg_status training_context(const struct training *t, uint64_t seed, hg_log_fn log, void *user,

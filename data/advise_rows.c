@@ -33,13 +33,13 @@
  * Counts gain whatever their overlap, or lose little, because large numbers hurt more than small
  * ones. The spread of the row sums does not matter: their standard deviation is 0.75 of the mean in
  * Computers, 0.32 in Cora and 0.19 in Citeseer. */
-#include "rows.h"
-
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/versioned.h"
+#include "internal.h"
 
 /* Between the datasets that gain and those that lose in the table above. */
 #define MOST_ENTRIES 64.0
@@ -57,18 +57,12 @@ struct row_facts {
 	int negative, fractions, above_1;
 };
 
-static float feature_at(const hg_dataset *d, int64_t i)
-{
-	return d->feat_dtype == HG_F16 ? hg_half_to_float(((const hg_half *)d->feat)[i])
-	                               : ((const float *)d->feat)[i];
-}
-
 /* Entry k of row i: its column and value. */
 static float entry_of(const hg_dataset *d, int64_t i, int64_t k, int64_t *column)
 {
 	if (d->feat) {
 		*column = k;
-		return feature_at(d, i * d->features + k);
+		return hg__data_feature(d, i * d->features + k);
 	}
 	const int64_t e = d->feat_rowptr[i] + k;
 	*column = d->feat_col[e];
@@ -101,12 +95,13 @@ static void measure_row(const hg_dataset *d, int64_t i, struct row_facts *l, dou
 	}
 }
 
-static hg_status measure_rows(const hg_dataset *d, struct row_facts *l)
+static hg_status measure_rows(const hg_dataset *d, struct row_facts *l, char *message)
 {
-	double *mean = calloc((size_t)d->features + 1, sizeof *mean);
-	*l = (struct row_facts){.entries = 0};
-	if (!mean)
-		return HG_ERR_NOMEM;
+	double *mean = NULL;
+	HG__TRY(
+	    hg__data_alloc(d->features, sizeof *mean, "mean of the features", (void **)&mean, message));
+	for (int64_t c = 0; c < d->features; c++)
+		mean[c] = 0.0;
 	for (int64_t i = 0; i < d->nodes; i++)
 		measure_row(d, i, l, mean);
 	for (int64_t c = 0; l->rows && c < d->features; c++)
@@ -115,15 +110,17 @@ static hg_status measure_rows(const hg_dataset *d, struct row_facts *l)
 	return HG_OK;
 }
 
-static void decide(struct feature_rows *rows, int normalize, const char *format, ...)
-    HG_PRINTF(3, 4);
-static void decide(struct feature_rows *rows, int normalize, const char *format, ...)
+static void decide(hg_rows_advice *advice, int normalize, const char *format, ...) HG_PRINTF(3, 4);
+static void decide(hg_rows_advice *advice, int normalize, const char *format, ...)
 {
+	char line[HG_DATA_MESSAGE];
 	va_list args;
-	rows->normalize = normalize;
+	advice->normalize = normalize;
 	va_start(args, format);
-	(void)vsnprintf(rows->why, sizeof rows->why, format, args);
+	hg__data_say(line, format, args);
 	va_end(args);
+	line[sizeof advice->why - 1] = 0;
+	memcpy(advice->why, line, strlen(line) + 1);
 }
 
 static int adds_up_to_1(double sum)
@@ -131,8 +128,7 @@ static int adds_up_to_1(double sum)
 	return fabs(sum - 1.0) <= ROUNDED;
 }
 
-/* Decide for --row-normalize auto. */
-static void decide_auto(const hg_dataset *d, const struct row_facts *l, struct feature_rows *rows)
+static void judge(const hg_dataset *d, const struct row_facts *l, hg_rows_advice *rows)
 {
 	const double cells = (double)l->rows * (double)d->features;
 	const double entries = l->rows ? (double)l->entries / (double)l->rows : 0.0;
@@ -154,19 +150,19 @@ static void decide_auto(const hg_dataset *d, const struct row_facts *l, struct f
 		       l->overlap, few_shared ? "" : " (much)");
 }
 
-hg_status rows_decide(const hg_dataset *d, const char *when, struct feature_rows *rows)
+hg_status hg_dataset_advise_rows(const hg_dataset *d, hg_rows_advice *advice, char *message)
 {
-	struct row_facts l;
-	decide(rows, strcmp(when, "on") == 0, "--row-normalize %s", when);
-	if (strcmp(when, "auto") != 0)
-		return HG_OK;
-	const hg_status status = measure_rows(d, &l);
-	if (status >= 0)
-		decide_auto(d, &l, rows);
-	return status;
-}
-
-const char *rows_note(const struct feature_rows *rows)
-{
-	return rows->normalize ? "rows divided by their sums" : "rows as stored";
+	hg_rows_advice ours = HG_ROWS_ADVICE_INIT;
+	struct row_facts facts = {.entries = 0};
+	if (!d || !advice)
+		return hg__data_fail(message, HG_ERR_ARG, "advise_rows: %s is NULL",
+		                     d ? "advice" : "dataset");
+	if (d->feat || d->feat_rowptr)
+		HG__TRY(measure_rows(d, &facts, message));
+	judge(d, &facts, &ours);
+	return hg__struct_write(advice, &ours, sizeof ours)
+	           ? HG_OK
+	           : hg__data_fail(message, HG_ERR_ARG,
+	                           "advise_rows: advice.size is not set (start from "
+	                           "HG_ROWS_ADVICE_INIT)");
 }

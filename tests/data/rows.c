@@ -1,12 +1,10 @@
-/* --row-normalize auto: what the values say, however they are stored. */
-#include "rows.h"
-
+/* Whether rows should be divided by their sums: what the values say, however they are stored. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness.h"
+#include "support.h"
 
 enum { N = 400 };
 
@@ -151,27 +149,32 @@ static void values_decide_not_storage(void)
 	};
 	for (size_t k = 0; k < sizeof sets / sizeof *sets; k++)
 		for (int kind = 0; kind < 3; kind++) {
-			struct feature_rows rows;
+			hg_rows_advice rows = HG_ROWS_ADVICE_INIT;
 			hg_dataset *d = dataset_of(sets[k].draw, sets[k].columns, kind);
-			CHECK_OK(rows_decide(d, "auto", &rows));
+			CHECK_OK(hg_dataset_advise_rows(d, &rows, NULL));
 			CHECK_MSG(rows.normalize == sets[k].normalize && strstr(rows.why, sets[k].why),
 			          "%s, stored in way %d: %d, %s", sets[k].name, kind, rows.normalize, rows.why);
 			hg_dataset_free(d);
 		}
 }
 
-static void who_says_so_is_obeyed(void)
+static void mistakes_are_named(void)
 {
-	struct feature_rows rows;
+	char message[HG_DATA_MESSAGE] = "";
+	hg_rows_advice rows = HG_ROWS_ADVICE_INIT;
 	hg_dataset *d = dataset_of(embedding, 8, 0);
-	CHECK_OK(rows_decide(d, "on", &rows));
-	CHECK(rows.normalize);
-	CHECK_STR(rows.why, "--row-normalize on");
-	CHECK_STR(rows_note(&rows), "rows divided by their sums");
-	CHECK_OK(rows_decide(d, "off", &rows));
+	CHECK_STATUS(hg_dataset_advise_rows(NULL, &rows, message), HG_ERR_ARG);
+	CHECK_CONTAINS(message, "dataset is NULL");
+	CHECK_STATUS(hg_dataset_advise_rows(d, NULL, message), HG_ERR_ARG);
+	CHECK_CONTAINS(message, "advice is NULL");
+	rows.size = 0;
+	CHECK_STATUS(hg_dataset_advise_rows(d, &rows, message), HG_ERR_ARG);
+	CHECK_CONTAINS(message, "size is not set");
+	hg_dataset_free(d);
+	rows.size = sizeof rows;
+	CHECK_OK(hg_dataset_new(&d, message)); /* no features */
+	CHECK_OK(hg_dataset_advise_rows(d, &rows, message));
 	CHECK(!rows.normalize);
-	CHECK_STR(rows.why, "--row-normalize off");
-	CHECK_STR(rows_note(&rows), "rows as stored");
 	hg_dataset_free(d);
 }
 
@@ -185,7 +188,7 @@ static hg_dataset *real(const char *file)
 	return d;
 }
 
-/* Validation accuracy says the same of them: the table in rows.c. */
+/* Validation accuracy says the same of them: the table in advise_rows.c. */
 static void real_sets(void)
 {
 	static const struct {
@@ -195,10 +198,10 @@ static void real_sets(void)
 	            {"planetoid_npz/citeseer.npz", 1},
 	            {"gnnbench_npz/amazon_computers.npz", 0}};
 	for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
-		struct feature_rows rows;
+		hg_rows_advice rows = HG_ROWS_ADVICE_INIT;
 		hg_dataset *d = real(sets[k].file);
-		CHECK_OK(rows_decide(d, "auto", &rows));
-		test_note("%s: %s: %s", sets[k].file, rows_note(&rows), rows.why);
+		CHECK_OK(hg_dataset_advise_rows(d, &rows, NULL));
+		test_note("%s: %d: %s", sets[k].file, rows.normalize, rows.why);
 		CHECK_MSG(rows.normalize == sets[k].normalize, "%s: %s", sets[k].file, rows.why);
 		hg_dataset_free(d);
 	}
@@ -207,6 +210,6 @@ static void real_sets(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {TEST(values_decide_not_storage),
-	                                         TEST(who_says_so_is_obeyed), TEST(real_sets)};
+	                                         TEST(mistakes_are_named), TEST(real_sets)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,0 +1,290 @@
+/** @file
+ * Datasets: read from HDF5 files (data/FORMAT.md) and written to them, imported from other formats,
+ * made, and transformed. A dataset lives in host memory and needs no context and no device;
+ * upload.h takes it to one.
+ *
+ * Owner     All arrays of a dataset are allocated with malloc and owned by it; hg_dataset_free
+ *           frees them.
+ * Threads   Functions on different datasets are independent. Files: as file.h says.
+ * Errors    `message` is as in file.h. */
+#ifndef HALFGRAPH_DATASET_H
+#define HALFGRAPH_DATASET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "halfgraph/dtype.h"
+#include "halfgraph/file.h"
+#include "halfgraph/order.h"
+#include "halfgraph/progress.h"
+
+HG_EXTERN_C_BEGIN
+
+/** A dataset: what one HDF5 file holds and every importer makes. NULL where a part is absent. A
+ * program may fill one itself (arrays from malloc) and then call hg_dataset_check. */
+typedef struct hg_dataset {
+	char *name;         /**< its name */
+	int64_t nodes;      /**< n */
+	int64_t edges;      /**< m, directed */
+	int64_t graphs;     /**< number of graphs of a batch; 1 where there is none */
+	int64_t *rowptr;    /**< [nodes + 1], row = destination */
+	int32_t *col;       /**< [edges], sources */
+	float *weight;      /**< [edges], or NULL: all 1 */
+	int64_t *graph_ptr; /**< [graphs + 1]: nodes of each graph of a batch, or NULL */
+
+	int64_t features;     /**< columns of the features */
+	hg_dtype feat_dtype;  /**< type of feat: HG_F16 or HG_F32 */
+	void *feat;           /**< dense features [nodes, features], or NULL */
+	int64_t *feat_rowptr; /**< sparse features [nodes + 1], or NULL */
+	int32_t *feat_col;    /**< sparse features [feat_rowptr[nodes]], or NULL */
+	float *feat_value;    /**< sparse features [feat_rowptr[nodes]], or NULL: all 1 */
+	double feat_amax;     /**< max |x| of the features */
+
+	int32_t classes;     /**< number of classes */
+	int32_t *label;      /**< [nodes], or [graphs] with graph_ptr; below 0: unlabelled; or NULL */
+	uint8_t *train_mask; /**< as long as label, or NULL */
+	uint8_t *val_mask;   /**< as long as label, or NULL */
+	uint8_t *test_mask;  /**< as long as label, or NULL */
+	int64_t *orig_id;    /**< [nodes]: the user's own node numbers, or NULL: the same */
+	int32_t *order;      /**< [nodes]: the number each node had before reordering, or NULL: none */
+} hg_dataset;
+
+/** Creates an empty dataset.
+ * @param dataset  receives the dataset, owned by the caller.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_new(hg_dataset **dataset, char *message);
+
+/** Frees a dataset with its arrays.
+ * @param dataset  a dataset or NULL. */
+HG_API void hg_dataset_free(hg_dataset *dataset);
+
+/** Checks everything that must hold of a dataset before it is used: pointers, ids, finite features
+ * (within f16 if they are f16), labels, disjoint splits.
+ * @param dataset  the dataset.
+ * @param origin   what messages call it, such as a file name.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_FORMAT (something does not hold);
+ *         HG_ERR_RANGE (a feature does not fit its type); HG_ERR_DTYPE (features neither f16 nor
+ *         f32); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_check(const hg_dataset *dataset, const char *origin,
+                                               char *message);
+
+/** Reads an HDF5 file and checks everything in it.
+ * @param path     the file.
+ * @param dataset  receives the dataset, owned by the caller.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_IO (it cannot be read); HG_ERR_FORMAT (it
+ *         is no dataset, or damaged); HG_ERR_RANGE (a number does not fit its type);
+ *         HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_read(const char *path, hg_dataset **dataset,
+                                              char *message);
+
+/** Checks a dataset and writes it as an HDF5 file, atomically (hg_file_write).
+ * @param dataset  the dataset.
+ * @param path     the file.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_IO (it cannot be written); the errors of
+ *         hg_dataset_check; HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_write(const hg_dataset *dataset, const char *path,
+                                               char *message);
+
+/** Writes as hg_dataset_write, and reports progress.
+ * @param dataset   the dataset.
+ * @param path      the file.
+ * @param progress  the watcher, or NULL.
+ * @param message   receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_STATE (the watcher asked to stop); the errors of hg_dataset_write. */
+HG_API HG_NODISCARD hg_status hg_dataset_write_watched(const hg_dataset *dataset, const char *path,
+                                                       const hg_progress *progress, char *message);
+
+/** Is the first line of an edge list a header that counts what follows ("nodes edges")? */
+typedef enum hg_header {
+	/** it is where its numbers are the counts and cannot be an edge; HG_ERR_FORMAT, with both
+	 * readings, where it may be either */
+	HG_HEADER_AUTO = 0,
+	HG_HEADER_YES = 1, /**< it is, and its counts must fit; a line of words is skipped */
+	HG_HEADER_NO = 2   /**< it is an edge */
+} hg_header;
+
+/** How an import is done. */
+typedef struct hg_import_config {
+	size_t size;
+	hg_header header;            /**< of edge lists; default HG_HEADER_AUTO */
+	const hg_progress *progress; /**< the watcher, or NULL (default) */
+	/** receives, as sentences, what was decided for the user and what the dataset leaves out: a
+	 * header, duplicate edges, labels of edges; or NULL (default) */
+	void (*note)(void *user, const char *sentence);
+	void *user; /**< passed to note */
+} hg_import_config;
+/** The defaults of the fields. */
+#define HG_IMPORT_CONFIG_INIT                             \
+	{                                                     \
+		sizeof(hg_import_config), HG_HEADER_AUTO, 0, 0, 0 \
+	}
+
+/** An importer of one source format. */
+typedef struct hg_importer {
+	const char *name;    /**< "npz" */
+	const char *help;    /**< one line */
+	const char *endings; /**< endings of its files, separated by spaces */
+	int inputs;          /**< files it takes: exactly 1, or 0 for one or more */
+	/** Imports paths [count] into a new dataset, owned by the caller; config NULL:
+	 * HG_IMPORT_CONFIG_INIT. Returns HG_OK; HG_ERR_ARG; HG_ERR_IO (a file cannot be read);
+	 * HG_ERR_FORMAT (it is not of this format, the message names the place); HG_ERR_RANGE (a number
+	 * does not fit its type); HG_ERR_STATE (the watcher asked to stop); HG_ERR_NOMEM. */
+	hg_status (*import)(const char *const *paths, int count, const hg_import_config *config,
+	                    hg_dataset **dataset, char *message);
+} hg_importer;
+
+/** The table of importers.
+ * @param count  receives the number of importers; may be NULL.
+ * @return a constant array. */
+HG_API const hg_importer *hg_importers(size_t *count);
+
+/** A synthetic dataset: planted communities with power-law degrees, and hubs. The features of a
+ * node are the centroid of its class plus noise, times scale. */
+typedef struct hg_planted_config {
+	size_t size;
+	int64_t nodes;               /**< default 10000 */
+	int64_t features;            /**< columns of the features; default 64 */
+	int64_t hubs;                /**< nodes with about hub_degree neighbours; default 8 */
+	int32_t classes;             /**< communities; default 8 */
+	double degree;               /**< mean degree without the hubs; default 10 */
+	double hub_degree;           /**< default 4000 */
+	double scale;                /**< factor on the features; default 1 */
+	uint64_t seed;               /**< default 0 */
+	const hg_progress *progress; /**< the watcher, or NULL (default) */
+} hg_planted_config;
+/** The defaults of the fields. */
+#define HG_PLANTED_CONFIG_INIT                                              \
+	{                                                                       \
+		sizeof(hg_planted_config), 10000, 64, 8, 8, 10.0, 4000.0, 1.0, 0, 0 \
+	}
+
+/** Makes a synthetic dataset. The same configuration gives the same dataset.
+ * @param config   what to make; its size is set.
+ * @param dataset  receives the dataset, owned by the caller.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or a field is out of its range: the message names
+ *         it); HG_ERR_STATE (the watcher asked to stop); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_planted(const hg_planted_config *config,
+                                                 hg_dataset **dataset, char *message);
+
+/** Makes the graph symmetric: A + A^T with duplicate edges merged, of which the largest weight
+ * stays.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_symmetrize(hg_dataset *dataset, char *message);
+
+/** Adds a self loop of weight 1 to every node that has none. Duplicate edges become one, with the
+ * sum of their weights if they have some.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_self_loops(hg_dataset *dataset, char *message);
+
+/** Keeps the nodes of the largest connected component.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_UNSUPPORTED (a batch of graphs);
+ *         HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_largest_component(hg_dataset *dataset, char *message);
+
+/** Divides each row of the features by the sum of its absolute values; a row of zeros stays.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_row_normalize(hg_dataset *dataset, char *message);
+
+/** Whether the rows of the features should be divided by their sums. */
+typedef struct hg_rows_advice {
+	size_t size;
+	int normalize; /**< 1: hg_dataset_row_normalize helps; 0: it does not, or hides the signal */
+	char why[160]; /**< the reason, as the end of a sentence: "a bag of words: 18.2 entries ..." */
+} hg_rows_advice;
+/** An empty hg_rows_advice with its size set. */
+#define HG_ROWS_ADVICE_INIT        \
+	{                              \
+		sizeof(hg_rows_advice), 0, \
+		{                          \
+			0                      \
+		}                          \
+	}
+
+/** Judges by their values whether the rows of the features should be divided by their sums: yes for
+ * counts and for short bags of words that share little, no for everything else. It does not matter
+ * whether they are stored sparse or dense.
+ *
+ * Cost      O(stored features) time; 8 F bytes for a while.
+ * @param dataset  a dataset that hg_dataset_check accepts.
+ * @param advice   receives the advice; start from HG_ROWS_ADVICE_INIT.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or advice's size is not set); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_advise_rows(const hg_dataset *dataset,
+                                                     hg_rows_advice *advice, char *message);
+
+/** Sets the splits to one fold of a cross-validation: fold `fold` is the test set, the next one (0
+ * after the last) the validation set, the others are the training set. The rows of each class are
+ * dealt out in turn, in an order that depends on their numbers alone, so the folds are the same
+ * every time and their sizes differ by one row at most.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
+ * @param fold     0 to folds - 1.
+ * @param folds    at least 3.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL, fold or folds out of range); HG_ERR_STATE (no
+ *         labels); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_fold(hg_dataset *dataset, int64_t fold, int64_t folds,
+                                              char *message);
+
+/** The number by which the user knows a node: its orig_id, else the number it had before the
+ * dataset was reordered.
+ * @param dataset  the dataset.
+ * @param i        0 to nodes - 1.
+ * @return that number. */
+HG_API int64_t hg_dataset_node(const hg_dataset *dataset, int64_t i);
+
+/** Puts everything that has a row per node in another order: node k becomes what node order[k] was.
+ * dataset->order keeps the combination of all orders so far.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
+ * @param order    a permutation [nodes] that keeps the nodes of each graph of a batch together.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, no permutation, or it leaves the graphs of the
+ *         batch); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_permute(hg_dataset *dataset, const int32_t *order,
+                                                 char *message);
+
+/** Finds an order (order.h) and puts the dataset in it.
+ * @param dataset   changed in place; unchanged on failure.
+ * @param method    "auto" (NULL), "community", "leading", "rcm", "degree"; or "original": back to
+ *                  the order before the first reordering.
+ * @param progress  the watcher, or NULL.
+ * @param report    receives what was found, start from HG_ORDER_REPORT_INIT; or NULL. "original"
+ *                  does not fill it.
+ * @param message   receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL, or an unknown method); HG_ERR_STATE (the watcher
+ *         asked to stop, or "original" and the dataset was never reordered); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_reorder(hg_dataset *dataset, const char *method,
+                                                 const hg_progress *progress,
+                                                 hg_order_report *report, char *message);
+
+/** Stores dense features in a type. Sparse values stay f32, rounded to halves for HG_F16.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
+ * @param dtype    HG_F16 or HG_F32.
+ * @param clip     1: values beyond +-65504 become +-65504 in f16; 0: f16 refuses them, by name.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_DTYPE (another type); HG_ERR_RANGE (a value
+ *         does not fit: the message names row and column); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_features_to(hg_dataset *dataset, hg_dtype dtype, int clip,
+                                                     char *message);
+
+/** Checks that every feature fits f16.
+ * @param dataset  the dataset.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_RANGE (the message names the first feature
+ *         that does not fit). */
+HG_API HG_NODISCARD hg_status hg_dataset_check_f16(const hg_dataset *dataset, char *message);
+
+HG_EXTERN_C_END
+#endif
