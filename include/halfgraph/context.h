@@ -90,10 +90,12 @@ typedef struct hg_context_config {
 	/** a cudaStream_t, borrowed until the context closes; ignored on the CPU. With AUTO, a device
 	 * that does not open is then an error. NULL (default): the context makes its own */
 	void *stream;
-	int threads;    /**< CPU threads, at most HG_THREADS_MAX; 0 (default): OpenMP's number */
-	uint64_t seed;  /**< of initial weights and dropout; default 0 */
-	hg_log_fn log;  /**< receives log messages; NULL (default): none */
-	void *log_user; /**< passed to log */
+	/** CPU threads, at most HG_THREADS_MAX; 0 (default): OpenMP's number, or HG_THREADS_MAX where
+	 * that is larger, with a line in the log at HG_LOG_INFO */
+	int threads;
+	uint64_t seed;          /**< of initial weights and dropout; default 0 */
+	hg_log_fn log;          /**< receives log messages; NULL (default): none */
+	void *log_user;         /**< passed to log */
 	hg_log_level log_level; /**< default HG_LOG_WARN */
 	hg_allocator allocator; /**< default: the library's own */
 	/** device bytes that objects of this context may hold together; 0 (default): what the device

@@ -1,12 +1,16 @@
+/* Contexts: their configuration, the memory and errors and log lines that they account for, and the
+ * objects that keep a freed context alive. */
 #include "core/context.h"
 
-#include <stdio.h>
+#include <omp.h>
 #include <string.h>
 
 #include "core/dlpack_abi.h"
 #include "core/versioned.h"
+#include "graphs.h"
 #include "halfgraph/ops_graph.h"
 #include "unit/faulty.h"
+#include "unit/log_record.h"
 
 static hg_context_config defaults(void)
 {
@@ -14,7 +18,7 @@ static hg_context_config defaults(void)
 	return c;
 }
 
-static void a_context_knows_itself(void)
+static void context_reports_device_and_seed(void)
 {
 	hg_context *ctx = test_context();
 	CHECK(hg_context_device(ctx) == HG_DEVICE_CPU || hg_context_device(ctx) == HG_DEVICE_CUDA);
@@ -26,7 +30,7 @@ static void a_context_knows_itself(void)
 	hg_context_free(NULL);
 }
 
-static void defaults_choose_a_device(void)
+static void default_config_opens_a_device(void)
 {
 	hg_context *ctx = NULL;
 	CHECK_OK(hg_context_create(NULL, &ctx));
@@ -44,7 +48,7 @@ static void refused(const hg_context_config *c, hg_status status, const char *pa
 	CHECK_CONTAINS(hg_context_error(NULL), part);
 }
 
-static void each_bad_field_is_named(void)
+static void bad_config_is_refused_by_field_name(void)
 {
 	hg_context_config c = defaults();
 	c.device = (hg_device)7;
@@ -55,7 +59,7 @@ static void each_bad_field_is_named(void)
 	c = defaults();
 	c.threads = -2;
 	refused(&c, HG_ERR_ARG, "threads is -2");
-	c.threads = 100000000; /* a team that no machine can start */
+	c.threads = 100000000; /* more threads than any machine can start */
 	refused(&c, HG_ERR_ARG, "threads is 100000000, expected 0 (as many as OpenMP gives) to 1024");
 	c.threads = HG_THREADS_MAX + 1;
 	refused(&c, HG_ERR_ARG, "threads is 1025");
@@ -69,13 +73,13 @@ static void each_bad_field_is_named(void)
 	c.size = 0;
 	refused(&c, HG_ERR_ARG, "size");
 	c = defaults();
-	c.size = 100000; /* nothing behind the struct is read */
+	c.size = 100000; /* beyond the struct there is no memory to read */
 	refused(&c, HG_ERR_ARG, "size");
 	CHECK_STATUS(hg_context_create(NULL, NULL), HG_ERR_ARG);
 	CHECK_CONTAINS(hg_context_error(NULL), "NULL");
 }
 
-static void an_absent_device_is_said_to_be_absent(void)
+static void missing_cuda_device_is_unsupported(void)
 {
 	hg_context_config c = defaults();
 	hg_context *ctx = NULL;
@@ -87,8 +91,9 @@ static void an_absent_device_is_said_to_be_absent(void)
 	refused(&c, HG_ERR_UNSUPPORTED, "CUDA");
 }
 
-/* A caller with older headers knows fewer fields, one with newer headers more. */
-static void other_versions_are_understood(void)
+/* A program that was compiled with older headers passes a shorter struct, one with newer headers a
+ * longer one. */
+static void older_and_newer_config_structs_are_read(void)
 {
 	struct {
 		hg_context_config now;
@@ -102,17 +107,17 @@ static void other_versions_are_understood(void)
 	CHECK_EQ_I(hg_context_seed(ctx), 5);
 	hg_context_free(ctx);
 	newer.later = 1;
-	refused(&newer.now, HG_ERR_ARG, "unknown"); /* a field that would be ignored */
+	refused(&newer.now, HG_ERR_ARG, "unknown"); /* the library would ignore the field */
 	hg_context_config older = defaults();
 	older.size = offsetof(hg_context_config, seed);
 	older.device = HG_DEVICE_CPU;
-	older.seed = 77; /* beyond what the caller's struct has */
+	older.seed = 77; /* not part of the older struct: must not be read */
 	CHECK_OK(hg_context_create(&older, &ctx));
 	CHECK_EQ_I(hg_context_seed(ctx), 0);
 	hg_context_free(ctx);
 }
 
-static void results_fill_what_the_caller_has(void)
+static void result_struct_is_filled_up_to_its_size(void)
 {
 	hg_context *ctx = test_context();
 	hg_memory_info info = HG_MEMORY_INFO_INIT;
@@ -127,7 +132,7 @@ static void results_fill_what_the_caller_has(void)
 	hg_context_free(ctx);
 }
 
-static void memory_is_counted(void)
+static void tensor_memory_is_counted(void)
 {
 	hg_context *ctx = test_context();
 	hg_memory_info info = HG_MEMORY_INFO_INIT;
@@ -147,7 +152,7 @@ static void memory_is_counted(void)
 	hg_context_free(ctx);
 }
 
-static void the_workspace_grows_and_stays(void)
+static void workspace_grows_and_never_shrinks(void)
 {
 	hg_context *ctx = test_context();
 	void *a, *b;
@@ -162,15 +167,15 @@ static void the_workspace_grows_and_stays(void)
 	hg_context_free(ctx);
 }
 
-static void errors_are_sentences(void)
+static void error_message_is_formatted_and_cut(void)
 {
 	hg_context *ctx = test_context();
 	CHECK_STATUS(hg__fail(ctx, HG_ERR_SHAPE, "spmm: X has %d rows", 3), HG_ERR_SHAPE);
 	CHECK_STR(hg_context_error(ctx), "spmm: X has 3 rows");
-	/* the old one inside the new one */
+	/* The new message may contain the old one, which it replaces. */
 	CHECK_STATUS(hg__fail(ctx, HG_ERR_ARG, "layer 2: %s", hg_context_error(ctx)), HG_ERR_ARG);
 	CHECK_STR(hg_context_error(ctx), "layer 2: spmm: X has 3 rows");
-	CHECK_STATUS(hg__fail(NULL, HG_ERR_ARG, "nobody"), HG_ERR_ARG);
+	CHECK_STATUS(hg__fail(NULL, HG_ERR_ARG, "there is no context"), HG_ERR_ARG);
 	char name[2 * HG__MESSAGE];
 	memset(name, 'x', sizeof name);
 	name[sizeof name - 1] = 0;
@@ -179,42 +184,59 @@ static void errors_are_sentences(void)
 	hg_context_free(ctx);
 }
 
-struct heard {
-	int lines, worst;
-	char last[256];
-};
-
-static void listen(void *user, hg_log_level level, const char *message)
+static void log_gets_lines_of_its_level(void)
 {
-	struct heard *h = user;
-	h->lines++;
-	h->worst = (int)level > h->worst ? (int)level : h->worst;
-	snprintf(h->last, sizeof h->last, "%s", message);
-}
-
-static void the_log_keeps_its_level(void)
-{
-	struct heard heard = {0};
-	hg_context_config c = defaults();
-	hg_context *ctx;
-	c.device = HG_DEVICE_CPU;
-	c.log = listen;
-	c.log_user = &heard;
-	c.log_level = HG_LOG_INFO;
-	CHECK_OK(hg_context_create(&c, &ctx));
-	heard.lines = heard.worst = 0;
-	hg__log(ctx, HG_LOG_DEBUG, "too fine");
-	CHECK_EQ_I(heard.lines, 0);
+	struct log_record log;
+	hg_context *ctx = log_record_context(&log, HG_LOG_INFO);
+	log = (struct log_record){0};
+	hg__log(ctx, HG_LOG_DEBUG, "too detailed");
+	CHECK_EQ_I(log.lines, 0);
 	hg__log(ctx, HG_LOG_INFO, "epoch %d", 7);
-	CHECK_EQ_I(heard.lines, 1);
-	CHECK_STR(heard.last, "epoch 7");
+	CHECK_EQ_I(log.lines, 1);
+	CHECK_STR(log.line[0], "epoch 7");
 	hg__log(ctx, HG_LOG_ERROR, "bad");
-	CHECK(heard.lines == 2 && heard.worst == (int)HG_LOG_INFO);
+	CHECK(log.lines == 2 && log.warnings == 0);
+	CHECK_STR(log.line[1], "bad");
 	hg_context_free(ctx);
-	hg__log(NULL, HG_LOG_ERROR, "nobody");
+	hg__log(NULL, HG_LOG_ERROR, "there is no context");
 }
 
-static void hooks_see_every_byte(void)
+/* OMP_NUM_THREADS sets the number that omp_set_num_threads sets here. The context starts no
+ * threads, so the test needs none either. */
+static void threads_beyond_the_maximum_are_cut_and_logged(void)
+{
+	static const struct {
+		int threads;
+		hg_log_level level;
+		int cut, logged;
+	} cases[] = {{HG_THREADS_MAX, HG_LOG_INFO, 0, 0},
+	             {HG_THREADS_MAX + 1, HG_LOG_INFO, 1, 1},
+	             {100000, HG_LOG_INFO, 1, 1},
+	             {100000, HG_LOG_WARN, 1, 0}};
+	const int before = omp_get_max_threads();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct log_record log = {0};
+		char said[64];
+		hg_context_config c = defaults();
+		hg_context *ctx;
+		c.device = HG_DEVICE_CPU;
+		c.log = log_record_line;
+		c.log_user = &log;
+		c.log_level = cases[i].level;
+		omp_set_num_threads(cases[i].threads);
+		const hg_status status = hg_context_create(&c, &ctx);
+		omp_set_num_threads(before);
+		CHECK_OK(status);
+		CHECK_EQ_I(ctx->threads, cases[i].cut ? HG_THREADS_MAX : cases[i].threads);
+		(void)snprintf(said, sizeof said, "OpenMP gives %d threads, 1024 of them are used",
+		               cases[i].threads);
+		CHECK_EQ_I(log_record_find(&log, said) != NULL, cases[i].logged);
+		CHECK_EQ_I(log_record_find(&log, "OpenMP") != NULL, cases[i].logged);
+		hg_context_free(ctx);
+	}
+}
+
+static void allocator_hooks_see_every_byte(void)
 {
 	struct faulty f;
 	hg_context *ctx = faulty_context(&f);
@@ -227,38 +249,37 @@ static void hooks_see_every_byte(void)
 	faulty_close(&f, ctx);
 }
 
-/* Freed first, a context waits for what was made from it, warns once, and then forgets the caller's
- * log. */
-static void the_last_object_closes_the_context(void)
+/* A context that is freed before its objects lives until the last of them is freed. It warns once,
+ * and after that it never calls the caller's log function again. */
+static void last_object_closes_a_freed_context(void)
 {
 	struct faulty f;
-	struct heard heard = {0};
+	struct log_record log = {0};
 	hg_context *ctx = faulty_context(&f);
 	hg_tensor *t;
 	hg_graph *g;
 	hg_params *p;
 	hg_tape *tape;
 	struct DLManagedTensorVersioned *loan;
-	const int32_t dst[] = {1, 2}, src[] = {0, 1};
 	float x[6] = {1, 2, 3, 4, 5, 6}, back[6];
 	void *kept;
 	CHECK_OK(hg__workspace(ctx, 1000, &kept));
 	CHECK_OK(hg_tensor_create(ctx, HG_F16, 3, 2, &t));
-	CHECK_OK(hg_graph_from_coo(ctx, 3, 3, 2, dst, src, NULL, NULL, &g));
+	g = coo_graph(ctx, coo_path(3));
 	CHECK_OK(hg_params_create(ctx, NULL, &p));
 	CHECK_OK(hg_tape_create(p, HG_EVAL, &tape));
 	CHECK_OK(hg_tensor_upload(t, x, HG_F32));
 	CHECK_OK(hg_tensor_to_dlpack(t, NULL, &loan));
-	ctx->log = listen;
-	ctx->log_user = &heard;
+	ctx->log = log_record_line;
+	ctx->log_user = &log;
 	hg_context_free(ctx);
-	CHECK(heard.lines == 1 && heard.worst == (int)HG_LOG_WARN);
-	CHECK_CONTAINS(heard.last, "freed before its objects");
+	CHECK(log.lines == 1 && log.warnings == 1);
+	CHECK_CONTAINS(log.line[0], "freed before its objects");
 	CHECK_OK(hg_tape_compile(
 	    tape, hg_spmm(tape, g, hg_tape_input(tape, t, "x", 6.0), HG_NONE, HG_NORM_NONE, 1.0f)));
 	CHECK_OK(hg_tape_forward(tape));
 	CHECK(hg_tensor_download(NULL, back, HG_F32) < 0 && hg_tensor_download(t, back, HG_U8) < 0);
-	CHECK_EQ_I(heard.lines, 1);
+	CHECK_EQ_I(log.lines, 1);
 	CHECK_STR(hg_context_error(hg_tensor_context(t)), "download: tensor is f16, host array is u8");
 	CHECK_OK(hg_tensor_download(t, back, HG_F32));
 	CHECK(memcmp(x, back, sizeof x) == 0);
@@ -272,7 +293,7 @@ static void the_last_object_closes_the_context(void)
 	hg_context_free(f.plain);
 }
 
-static void no_memory_for_a_context(void)
+static void create_without_memory_fails(void)
 {
 	struct faulty f = {NULL, 0, 0, 0, 0};
 	hg_context_config c = defaults();
@@ -286,7 +307,7 @@ static void no_memory_for_a_context(void)
 	CHECK_CONTAINS(hg_context_error(NULL), "memory");
 }
 
-static void sizes_that_overflow(void)
+static void allocation_sizes_that_overflow_fail(void)
 {
 	hg_context *ctx = test_context();
 	void *p;
@@ -303,7 +324,7 @@ static void sizes_that_overflow(void)
 	hg_context_free(ctx);
 }
 
-static void without_a_context(void)
+static void null_context_is_accepted(void)
 {
 	CHECK(hg_context_seed(NULL) == 0 && hg_context_device(NULL) == HG_DEVICE_AUTO);
 	CHECK_STR(hg_context_device_name(NULL), "");
@@ -313,21 +334,22 @@ static void without_a_context(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(a_context_knows_itself),
-	    TEST(defaults_choose_a_device),
-	    TEST(each_bad_field_is_named),
-	    TEST(an_absent_device_is_said_to_be_absent),
-	    TEST(other_versions_are_understood),
-	    TEST(results_fill_what_the_caller_has),
-	    TEST(memory_is_counted),
-	    TEST(the_workspace_grows_and_stays),
-	    TEST(errors_are_sentences),
-	    TEST(the_log_keeps_its_level),
-	    TEST(hooks_see_every_byte),
-	    TEST(the_last_object_closes_the_context),
-	    TEST(no_memory_for_a_context),
-	    TEST(sizes_that_overflow),
-	    TEST(without_a_context),
+	    TEST(context_reports_device_and_seed),
+	    TEST(default_config_opens_a_device),
+	    TEST(bad_config_is_refused_by_field_name),
+	    TEST(missing_cuda_device_is_unsupported),
+	    TEST(older_and_newer_config_structs_are_read),
+	    TEST(result_struct_is_filled_up_to_its_size),
+	    TEST(tensor_memory_is_counted),
+	    TEST(workspace_grows_and_never_shrinks),
+	    TEST(error_message_is_formatted_and_cut),
+	    TEST(log_gets_lines_of_its_level),
+	    TEST(threads_beyond_the_maximum_are_cut_and_logged),
+	    TEST(allocator_hooks_see_every_byte),
+	    TEST(last_object_closes_a_freed_context),
+	    TEST(create_without_memory_fails),
+	    TEST(allocation_sizes_that_overflow_fail),
+	    TEST(null_context_is_accepted),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

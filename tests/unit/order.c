@@ -3,12 +3,11 @@
 #include "halfgraph/order.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness.h"
-
-void omp_set_num_threads(int threads); /* of OpenMP, which the library is built with */
 
 struct graph {
 	int64_t n, m, *rowptr;

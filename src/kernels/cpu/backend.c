@@ -70,9 +70,13 @@ static hg_status open_context(hg_context *ctx, const hg_context_config *config)
 	ctx->state = NULL;
 	ctx->stream = NULL;
 	ctx->threads = config->threads > 0 ? config->threads : omp_get_max_threads();
-	if (ctx->threads >
-	    HG_THREADS_MAX) /* OMP_NUM_THREADS=100000: libgomp's stack does not hold it */
+	/* The configuration asks for HG_THREADS_MAX at most, but the environment may ask OpenMP for any
+	 * number. With OMP_NUM_THREADS=100000 libgomp needs more stack than a process has. */
+	if (ctx->threads > HG_THREADS_MAX) {
+		hg__log(ctx, HG_LOG_INFO, "context: OpenMP gives %d threads, %d of them are used",
+		        ctx->threads, HG_THREADS_MAX);
 		ctx->threads = HG_THREADS_MAX;
+	}
 	snprintf(ctx->device_name, sizeof(ctx->device_name), "CPU (%s, %d thread%s)", best_isa()->name,
 	         ctx->threads, ctx->threads == 1 ? "" : "s");
 	return HG_OK;
