@@ -4,16 +4,17 @@
 #include "halfgraph/graph.h"
 #include "harness.h"
 
-/* Small graphs for the tests. A builder returns a list of edges (COO: coordinate format), which
- * coo_graph makes into a graph and frees. Edge e goes from src[e] to dst[e]: row dst[e] sums over
- * its edges. A case may add edges to a list of any builder, and read or copy the arrays before.
- * Builders of random graphs draw from the harness: test_reseed sets their seed. */
+/* Test graphs, all in one place. A builder returns a list of edges (COO: coordinate format). A case
+ * may add edges to it and read its arrays; then it makes a graph of it. Edge e goes from src[e] to
+ * dst[e]: row dst[e] of the adjacency matrix sums over its edges. Builders of random graphs draw
+ * from the harness, so test_reseed sets their seed. */
 struct coo {
 	int64_t rows, cols, m, room; /* room: edges that the arrays have memory for */
 	int32_t *dst, *src;
+	float *weight; /* NULL: the edges have no weights */
 };
 
-/* Without edges: no nodes, one node, or more of them; rows != cols: bipartite. */
+/* No edges. rows != cols: a bipartite graph, or a sparse matrix. */
 struct coo coo_empty(int64_t rows, int64_t cols);
 /* 1 -> 0, 2 -> 1, ...: the last node has no edge into it. */
 struct coo coo_path(int64_t n);
@@ -31,20 +32,39 @@ struct coo coo_fan_in(int64_t rows, int64_t cols);
 struct coo coo_fan_out(int64_t rows);
 /* m random edges, of which every `every`-th goes into `hub`. */
 struct coo coo_hub(int64_t n, int64_t m, int64_t every, int64_t hub);
-/* Two communities without edges between them, the nodes below `first` and the others. */
+/* m random edges, of which every `every`-th goes into one of the first `hubs` nodes. */
+struct coo coo_hubs(int64_t n, int64_t m, int64_t every, int64_t hubs);
+/* Two communities without edges between them: the nodes below `first`, and the others. */
 struct coo coo_two_communities(int64_t n, int64_t m, int64_t first);
 /* Planted communities i % count: three of four edges stay inside. count divides n. */
 struct coo coo_communities(int64_t n, int64_t m, int64_t count);
 
+/* The edges of a list have weights all or none. */
 void coo_add(struct coo *list, int64_t dst, int64_t src);
-/* Adds every edge of the list again, the other way round. */
+void coo_add_weighted(struct coo *list, int64_t dst, int64_t src, float weight);
+/* Adds every edge of the list again, in the other direction. */
 void coo_add_transpose(struct coo *list);
-/* Makes duplicates: every edge of the list is in it `times` times. */
+/* Makes duplicates: afterwards every edge of the list is in it `times` times. */
 void coo_repeat(struct coo *list, int times);
 void coo_free(struct coo *list);
-/* Copies the arrays into those of a case, and frees the list. */
-void coo_move(struct coo list, int32_t *dst, int32_t *src);
-/* The graph of a list without weights. Frees the list. */
+
+/* The graph of a list. coo_graph frees the list. coo_build is for cases in which an allocation may
+ * fail: it checks nothing and returns the library's status. */
 hg_graph *coo_graph(hg_context *ctx, struct coo list);
+hg_graph *coo_to_graph(hg_context *ctx, const struct coo *list);
+hg_status coo_build(hg_context *ctx, const struct coo *list, hg_graph **graph);
+
+/* A graph in host memory as the library orders it (CSR): rows ascending, columns ascending within a
+ * row, duplicates in the order in which they were given. Entry e is in row[e] and col[e]. */
+struct host_csr {
+	int64_t rows, cols, m, *rowptr;
+	int32_t *row, *col;
+	float *weight; /* NULL: all 1 */
+};
+
+/* Sorts a list, and frees it. Shares no code with the library. */
+struct host_csr host_csr_sort(struct coo list);
+struct host_csr host_csr_download(hg_context *ctx, hg_graph *graph);
+void host_csr_free(struct host_csr *csr);
 
 #endif

@@ -168,6 +168,20 @@ hg_context *test_context_with(hg_context_config config)
 	return ctx;
 }
 
+hg_context *test_cpu_context(int threads)
+{
+	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+	hg_context *ctx = NULL;
+	config.device = HG_DEVICE_CPU;
+	config.seed = harness.seed;
+	config.threads = threads;
+	const hg_status status = hg_context_create(&config, &ctx);
+	if (status != HG_OK)
+		test_fail(__FILE__, __LINE__, "hg_context_create gave %s: %s", hg_status_name(status),
+		          hg_context_error(NULL));
+	return ctx;
+}
+
 const char *test_data(void)
 {
 	const char *path = getenv("HG_DATA");

@@ -17,7 +17,7 @@
 struct test_case {
 	const char *name;
 	void (*run)(void);
-	/* where one function serves many cases of a table: called with `item` in place of run */
+	/* Where one function serves many cases: it is called with `item`, and run is NULL. */
 	void (*run_item)(const void *item);
 	const void *item;
 };
@@ -29,7 +29,7 @@ struct test_case {
 	test_main(argc, argv, cases, (int)(sizeof(cases) / sizeof((cases)[0])))
 int test_main(int argc, char **argv, const struct test_case *cases, int count);
 
-/* Failing leaves the case (longjmp): use only in the case's own thread. */
+/* A check that fails leaves the case (longjmp). So checks are for the thread that runs the case. */
 #define CHECK(condition) ((condition) ? (void)0 : test_fail(__FILE__, __LINE__, "%s", #condition))
 #define CHECK_MSG(condition, ...) \
 	((condition) ? (void)0 : test_fail(__FILE__, __LINE__, __VA_ARGS__))
@@ -38,10 +38,10 @@ int test_main(int argc, char **argv, const struct test_case *cases, int count);
 #define CHECK_EQ_I(a, b) test_eq_i(__FILE__, __LINE__, #a, #b, (int64_t)(a), (int64_t)(b))
 #define CHECK_STR(a, b) test_eq_s(__FILE__, __LINE__, #a, (a), (b))
 #define CHECK_CONTAINS(text, part) test_contains(__FILE__, __LINE__, (text), (part))
-/* |a - b| <= bound, all f64; NaN never passes. */
+/* |a - b| <= bound, in f64. NaN never passes. */
 #define CHECK_WITHIN(a, b, bound) \
 	test_within(__FILE__, __LINE__, #a, #b, (double)(a), (double)(b), (double)(bound))
-/* Leave the case as skipped, loudly. */
+/* Leaves the case, which is then reported as skipped. */
 #define SKIP(...) test_skip(__VA_ARGS__)
 
 _Noreturn void test_fail(const char *file, int line, const char *format, ...) HG_PRINTF(3, 4);
@@ -63,12 +63,14 @@ double test_normal(void);
 int64_t test_below(int64_t n);
 void test_shuffle(int64_t n, int32_t *order); /* a random order of 0 .. n-1 */
 
-/* A context for this test run: device from HG_TEST_DEVICE (cpu | cuda; default cpu). Skips the case
- * if the device is asked for and absent. */
+/* A context for this test run. HG_TEST_DEVICE (cpu | cuda; default cpu) says on which device. Skips
+ * the case if that device is absent. */
 hg_context *test_context(void);
-/* The same with more to be said: device and seed are the run's. */
+/* The same with a configuration, of which device and seed are overwritten. */
 hg_context *test_context_with(hg_context_config config);
-/* Directory of real datasets from HG_DATA; skips the case, loudly, where it is not set. */
+/* A context of the CPU with this number of threads, whatever device the run is for. */
+hg_context *test_cpu_context(int threads);
+/* Directory of real datasets from HG_DATA. Skips the case, with a message, where it is not set. */
 const char *test_data(void);
 /* A fresh path in a scratch directory that is removed at exit. */
 const char *test_path(const char *name);

@@ -1,5 +1,5 @@
-/* Checkpoints: a run goes on bit for bit from its file; what does not fit or cannot be written is
- * refused by name and changes nothing. */
+/* Checkpoints. A run continues from its file with the same bits. A file that does not fit or cannot
+ * be written is refused with a message that names it, and changes nothing. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,42 +28,18 @@ static void load_as(struct small_run *r, const char *path, hg_status expected, c
 	CHECK_MSG(strchr(message, '\n') == NULL, "more than one line");
 }
 
-/* 20 epochs; 10, a file, and 10 more in another run. */
-static void resume(const char *model, const char *policy)
+static void hand_over_by_file(struct small_run *from, struct small_run *to)
 {
-	static struct small_run whole, first, second;
-	const hg_train_config c = small_config(model, policy);
-	hg_train_config twice = c;
 	const char *path = scratch(0, "resume.h5");
-	twice.epochs = 2 * c.epochs;
-	small_open(&whole, test_context(), twice);
-	small_go(&whole);
-	small_open(&first, test_context(), c);
-	small_go(&first);
-	must_save(&first, path);
-	hg_state *half = small_state(&first);
-	small_close(&first);
-	small_open(&second, test_context(), c);
-	load_as(&second, path, HG_OK, "");
-	hg_state *loaded = small_state(&second);
-	check_same_state(half, loaded, 1);
-	small_go(&second);
-	hg_state *expected = small_state(&whole), *found = small_state(&second);
-	check_same_state(expected, found, 1);
-	CHECK(memcmp(whole.loss + c.epochs, second.loss, (size_t)c.epochs * sizeof *second.loss) == 0);
-	hg_state_free(half);
-	hg_state_free(loaded);
-	hg_state_free(expected);
-	hg_state_free(found);
-	small_close(&whole);
-	small_close(&second);
+	must_save(from, path);
+	load_as(to, path, HG_OK, "");
 }
 
-static void runs_go_on_from_their_files(void)
+static void runs_resume_from_their_files(void)
 {
 	for (const char *const *model = hg_model_names(); *model; model++) {
-		resume(*model, "fp32");
-		resume(*model, "fp16");
+		check_resumed_run(test_context, small_config(*model, "fp32"), hand_over_by_file);
+		check_resumed_run(test_context, small_config(*model, "fp16"), hand_over_by_file);
 	}
 }
 
@@ -97,7 +73,7 @@ static void states_come_back_bit_for_bit(void)
 	hg_state_free(state);
 }
 
-/* A weight of more than one chunk each way: [3, 300000] and [300000, 3]. */
+/* Weights that have several chunks in each direction: [3, 300000] and [300000, 3]. */
 static void large_tensors_come_back(void)
 {
 	static const int64_t shape[2][2] = {{3, 300000}, {300000, 3}};
@@ -137,8 +113,8 @@ static unsigned char *state_bytes(const hg_state *state, size_t *count)
 	return read_bytes(scratch(0, "order.h5"), count);
 }
 
-/* Everything of a list the other way round. */
-static void turn(void *list, int64_t count, size_t size)
+/* Reverses the order of a list. */
+static void reverse(void *list, int64_t count, size_t size)
 {
 	unsigned char *at = list, *end = at + (size_t)count * size;
 	for (; at + size < end; at += size) {
@@ -151,8 +127,8 @@ static void turn(void *list, int64_t count, size_t size)
 	}
 }
 
-/* Neither the order in which tensors and settings were added, nor that a state was in a file,
- * shows. */
+/* The file of a state depends neither on the order in which tensors and settings were added, nor on
+ * whether the state was read from a file. */
 static void equal_states_in_any_order_are_equal_files(void)
 {
 	size_t count[3] = {0, 0, 0};
@@ -165,26 +141,27 @@ static void equal_states_in_any_order_are_equal_files(void)
 	unsigned char *whole = state_bytes(state, &count[0]);
 	hg_state *back = must_read_state(scratch(0, "order.h5"));
 	unsigned char *again = state_bytes(back, &count[1]);
-	turn(state->tensor, state->tensors, sizeof *state->tensor);
-	turn(state->setting, state->settings, sizeof *state->setting);
-	unsigned char *turned = state_bytes(state, &count[2]);
+	reverse(state->tensor, state->tensors, sizeof *state->tensor);
+	reverse(state->setting, state->settings, sizeof *state->setting);
+	unsigned char *reversed = state_bytes(state, &count[2]);
 	CHECK(count[0] == count[1] && memcmp(whole, again, count[0]) == 0);
-	CHECK(count[0] == count[2] && memcmp(whole, turned, count[0]) == 0);
+	CHECK(count[0] == count[2] && memcmp(whole, reversed, count[0]) == 0);
 	free(whole);
 	free(again);
-	free(turned);
+	free(reversed);
 	hg_state_free(back);
 	hg_state_free(state);
 }
 
-/* ---- what does not fit ---- */
+/* ---- files that do not fit ---- */
 
-/* A run that refuses a file is where it was. */
+/* A run that refuses a file keeps its state. */
 static void refuse(const char *path, hg_train_config config, int columns, hg_status status,
                    const char *part)
 {
 	static struct small_run r;
-	small_open_as(&r, test_context(), config, columns);
+	const struct small_options options = {.columns = columns};
+	small_open_with(&r, test_context(), config, &options);
 	hg_state *before = small_state(&r);
 	load_as(&r, path, status, part);
 	hg_state *after = small_state(&r);
@@ -194,7 +171,7 @@ static void refuse(const char *path, hg_train_config config, int columns, hg_sta
 	small_close(&r);
 }
 
-static void misfits_are_named(void)
+static void misfits_are_refused_by_name(void)
 {
 	static struct small_run r;
 	const hg_train_config c = small_config("gcn", "fp16");
@@ -229,7 +206,7 @@ static void misfits_are_named(void)
 	refuse(path, other, SMALL_D, HG_ERR_SHAPE, "conv0.weight has 2 moments in ");
 }
 
-static void another_seed_is_told(void)
+static void another_seed_is_reported(void)
 {
 	static struct small_run r;
 	hg_context *ctx = NULL;
@@ -275,7 +252,7 @@ static void unwritable_places_are_errors(void)
 	must_not_write(state, "/proc/checkpoint.h5", HG_ERR_IO,
 	               "/proc/checkpoint.h5: cannot be written");
 	CHECK(mkdir(scratch(2, "locked"), 0500) == 0);
-	if (access(scratch(2, "locked"), W_OK) != 0) /* root may */
+	if (access(scratch(2, "locked"), W_OK) != 0) /* root can write everywhere */
 		must_not_write(state, scratch(3, "locked/cp.h5"), HG_ERR_IO, "Permission denied");
 	state->loss_scale.scale = NAN;
 	must_not_write(state, scratch(0, "nan.h5"), HG_ERR_ARG,
@@ -287,9 +264,9 @@ static void unwritable_places_are_errors(void)
 	hg_state_free(state);
 }
 
-/* A disk that is full after so many bytes, for many of them: the file that was there stays, and
- * nothing else. */
-static void a_full_disk_leaves_the_old_file(void)
+/* The disk is full after so many bytes, for many numbers of bytes. The old file stays as it is, and
+ * no other file is left. */
+static void full_disk_leaves_the_old_file(void)
 {
 	struct rlimit before;
 	struct stat info;
@@ -321,7 +298,7 @@ static void a_full_disk_leaves_the_old_file(void)
 	hg_state_free(state);
 }
 
-static void nulls_are_refused(void)
+static void null_arguments_are_refused(void)
 {
 	char message[HG_DATA_MESSAGE];
 	hg_state *state = NULL;
@@ -335,16 +312,16 @@ static void nulls_are_refused(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(runs_go_on_from_their_files),
+	    TEST(runs_resume_from_their_files),
 	    TEST(states_come_back_bit_for_bit),
 	    TEST(large_tensors_come_back),
 	    TEST(equal_states_are_equal_files),
 	    TEST(equal_states_in_any_order_are_equal_files),
-	    TEST(misfits_are_named),
-	    TEST(another_seed_is_told),
+	    TEST(misfits_are_refused_by_name),
+	    TEST(another_seed_is_reported),
 	    TEST(unwritable_places_are_errors),
-	    TEST(a_full_disk_leaves_the_old_file),
-	    TEST(nulls_are_refused),
+	    TEST(full_disk_leaves_the_old_file),
+	    TEST(null_arguments_are_refused),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -7,9 +7,11 @@
 #include "small_run.h"
 #include "support.h"
 
-/* A state with odd numbers, written to and read from files, for the tests of checkpoints. */
+/* What the tests of checkpoints share: a state with unusual numbers, and calls that must
+ * succeed. */
 
-/* Two epochs of a GCN in fp16, and what else a state may hold: NaN, infinity, a denormal, -0. */
+/* The state after two epochs of a GCN in fp16, into which unusual numbers are put: NaN, infinity, a
+ * subnormal number, -0, a number beyond the range of halves. */
 static inline hg_state *odd_state(void)
 {
 	static struct small_run r;
@@ -17,7 +19,7 @@ static inline hg_state *odd_state(void)
 	hg_train_config c = small_config("gcn", "fp16");
 	c.epochs = 2;
 	small_open(&r, test_context(), c);
-	small_go(&r);
+	small_train(&r);
 	hg_state *state = small_state(&r);
 	memcpy(state->tensor[0].master, odd, sizeof odd);
 	memcpy(state->tensor[1].moment[1], odd, sizeof odd);

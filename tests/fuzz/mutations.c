@@ -221,7 +221,7 @@ static void make_checkpoint(const char *model, const char *path)
 	hg_train_config config = small_config(model, "fp16");
 	config.epochs = 2;
 	small_open(&run, test_context(), config);
-	small_go(&run);
+	small_train(&run);
 	CHECK_STATUS(hg_checkpoint_save(run.train, path, message), HG_OK);
 	small_close(&run);
 }

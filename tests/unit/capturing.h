@@ -8,11 +8,11 @@
 #include "harness.h"
 #include "kernels/kernels.h"
 
-/* A device that captures, made of the CPU: while it captures, a call of a kernel, a copy or a fill
- * is written down with its arguments instead of run, and a launch runs what was written down. So a
- * captured step that depends on anything but addresses, constants and device memory gives other
- * bits here than call by call, as it would on a GPU; and whatever a GPU forbids in a capture (to
- * allocate, to free, to wait, to copy from or to the host) breaks this one too. */
+/* A CPU that captures, as a GPU does: while it captures, a call of a kernel, a copy or a fill is
+ * recorded with its arguments instead of run, and a launch runs the recorded calls. So a captured
+ * step that depends on anything but addresses, constants and device memory gives other bits here
+ * than call by call, as on a GPU. What a GPU forbids in a capture (to allocate, to free, to wait,
+ * to copy from or to the host) is an error here too. */
 
 enum { CAPTURED_BYTES = 1024, CAPTURED_CALLS = 16384 };
 
@@ -26,14 +26,14 @@ struct captured_list {
 	struct captured_call *call;
 };
 
-/* One at a time, as the tests run. */
+/* There is one such device at a time: tests run one after the other. */
 struct capturing {
 	struct hg__backend backend;
 	struct hg__kernels kernels;
 	const struct hg__backend *real;
-	struct captured_list *list; /* being written; NULL: calls run */
+	struct captured_list *list; /* of the capture in progress; NULL: calls run at once */
 	int broken;
-	int64_t captures, launches, kept; /* kept: lists not given back */
+	int64_t captures, launches, kept; /* kept: captured lists that are not freed yet */
 };
 static struct capturing capturing;
 
@@ -47,7 +47,8 @@ static hg_status captured_push(hg_status (*run)(hg_context *, const void *), con
 	return HG_OK;
 }
 
-/* ---- kernels: each with its own pair of names, one to write down and one to run ---- */
+/* ---- kernels: for each a function that records or runs a call, and one that runs a recorded one
+ * ---- */
 
 #define HG_KERNEL(name, args_struct)                                                        \
 	static hg_status captured_run_##name(hg_context *ctx, const void *args)                 \
@@ -190,14 +191,10 @@ static void captured_work_free(hg_context *ctx, void *work)
 	capturing.kept--;
 }
 
-/* A context on that device. */
+/* A context on this device. */
 static inline hg_context *capturing_context(void)
 {
-	hg_context *ctx = NULL;
-	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
-	config.device = HG_DEVICE_CPU;
-	config.seed = test_seed();
-	CHECK_OK(hg_context_create(&config, &ctx));
+	hg_context *ctx = test_cpu_context(0);
 	memset(&capturing, 0, sizeof capturing);
 	capturing.real = ctx->backend;
 #define HG_KERNEL(name, args_struct) capturing.kernels.name = captured_##name;
@@ -219,5 +216,17 @@ static inline hg_context *capturing_context(void)
 	ctx->backend = &capturing.backend;
 	return ctx;
 }
+
+/* ---- cases that run on both devices: that of the test run, and the CPU that captures ---- */
+
+typedef hg_context *(*open_fn)(void);
+static const open_fn devices[] = {test_context, capturing_context};
+
+/* Two entries of a table of cases. The function casts its item to const open_fn *. */
+#define ON_BOTH(function)                                \
+	{#function, 0, function, &devices[0]},               \
+	{                                                    \
+#function ".capturing", 0, function, &devices[1] \
+	}
 
 #endif

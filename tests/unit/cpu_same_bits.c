@@ -337,7 +337,7 @@ static void same_bits(const char *name, case_fn run)
 		size_t bytes = 0;
 		for (size_t i = 0; i < count; i++)
 			for (int threads = 1; threads <= 3 && isa[i].runs_here(); threads += 2) {
-				hg_context *ctx = context_with(threads);
+				hg_context *ctx = test_cpu_context(threads);
 				test_reseed(17);
 				run(ctx, isa[i].kernels, (hg_dtype)dtype);
 				if (!first) {
@@ -379,7 +379,7 @@ static void gemm_threads_same(void)
 	for (int form = 0; form < 4; form++) {
 		struct hg__mat out[2];
 		for (int threads = 1; threads <= 2; threads++) {
-			hg_context *ctx = context_with(threads);
+			hg_context *ctx = test_cpu_context(threads);
 			const hg_dtype dtype = form & 1 ? HG_F16 : HG_F32;
 			test_reseed(5);
 			struct hg__mat a = normal(dtype, 1500, 300),

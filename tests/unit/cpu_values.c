@@ -63,7 +63,7 @@ static void gemm_values(void)
 	const struct hg__cpu_isa *isa = hg__cpu_isas(&count);
 	for (size_t i = 0; i < count; i++)
 		for (int t = 0; t < 8 && isa[i].runs_here(); t++) {
-			hg_context *ctx = context_with(1 + t % 2);
+			hg_context *ctx = test_cpu_context(1 + t % 2);
 			for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); s++)
 				check_gemm(ctx, isa[i].kernels, t / 4 ? HG_F32 : HG_F16, shapes[s][0], shapes[s][1],
 				           shapes[s][2], t & 1, t >> 1 & 1);
@@ -73,7 +73,7 @@ static void gemm_values(void)
 
 static void spmm_values(void)
 {
-	hg_context *ctx = context_with(2);
+	hg_context *ctx = test_cpu_context(2);
 	struct graph g = make_graph(ctx);
 	for (int dtype = HG_F16; dtype <= HG_F32; dtype++) {
 		struct hg__mat x = normal((hg_dtype)dtype, NODES, 24),
@@ -110,7 +110,7 @@ static void spmm_values(void)
 
 static void softmax_values(void)
 {
-	hg_context *ctx = context_with(2);
+	hg_context *ctx = test_cpu_context(2);
 	struct graph g = make_graph(ctx);
 	struct hg__mat e = normal(HG_F16, EDGES, 3), p = empty(HG_F16, EDGES, 3);
 	CHECK_OK(
@@ -135,7 +135,7 @@ static void softmax_values(void)
 /* An element is dropped where its random number of hg__rng_quad is below the threshold. */
 static void dropout_words(void)
 {
-	hg_context *ctx = context_with(2);
+	hg_context *ctx = test_cpu_context(2);
 	const int64_t step = 5000000000;
 	struct hg__mat x = filled(HG_F32, 40, 77, 1.0), y = empty(HG_F32, 40, 77);
 	CHECK_OK(ctx->backend->kernels->dropout(
@@ -154,7 +154,7 @@ static void dropout_words(void)
 /* A star: 3000 ones reach 2048 and stick there in f16; NaN and infinity pass. */
 static void spmm_modes(void)
 {
-	hg_context *ctx = context_with(1);
+	hg_context *ctx = test_cpu_context(1);
 	hg_graph *graph = coo_graph(ctx, coo_fan_in(1, 3000));
 	struct hg__csr csr;
 	CHECK_OK(hg__graph_csr(graph, &csr));
@@ -185,7 +185,7 @@ static void spmm_modes(void)
 /* Adam's second step by PyTorch's formulas in f64. */
 static void adam_values(void)
 {
-	hg_context *ctx = context_with(1);
+	hg_context *ctx = test_cpu_context(1);
 	float p = 1.0f, grad = 8.0f, m = 0.0f, v = 0.0f;
 	const struct hg__optim_tensor t = {&p, &grad, &m, &v, NULL, 1, 1, 1, HG_F32, 0, INFINITY};
 	const struct hg__optim_group group = {0.1f, 0.01f};
@@ -215,7 +215,7 @@ static void adam_values(void)
  * rest. */
 static void exp_and_log_values(void)
 {
-	hg_context *ctx = context_with(2);
+	hg_context *ctx = test_cpu_context(2);
 	const struct hg__kernels *k = ctx->backend->kernels;
 	enum { COLS = 4096 };
 	struct hg__mat x = empty(HG_F32, 1, COLS), y = empty(HG_F32, 1, COLS);
@@ -270,7 +270,7 @@ static void function_values(void)
 	    {HG__ACT_gelu, gelu, 16.0, 0.5, INFINITY},
 	};
 	enum { COLS = 4096, FUNCTIONS = (int)(sizeof functions / sizeof *functions) };
-	hg_context *ctx = context_with(2);
+	hg_context *ctx = test_cpu_context(2);
 	const struct hg__kernels *k = ctx->backend->kernels;
 	struct hg__mat x = empty(HG_F32, 1, COLS), y = empty(HG_F32, 1, COLS);
 	double worst[FUNCTIONS] = {0};
@@ -303,7 +303,7 @@ static void function_values(void)
 
 static void no_rows(void)
 {
-	hg_context *ctx = context_with(2);
+	hg_context *ctx = test_cpu_context(2);
 	const struct hg__kernels *k = ctx->backend->kernels;
 	int64_t rowptr[1] = {9}, order[1];
 	uint32_t edge[1];

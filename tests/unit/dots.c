@@ -1,54 +1,51 @@
-/* Dot products on edges in every shape that a way of making them distinguishes: widths and heads
- * around the borders of chunks, batches of one row and of many, rows that begin or end within a
- * batch, places given by a map; what lies in the padding, in other rows or in other columns must
- * not matter, whatever it is. */
+/* Dot products on edges (sddmm_dot) in every shape that one of the kernels treats differently:
+ * widths and heads around the sizes of a chunk, batches of edges of one row and of many rows, rows
+ * that begin or end inside a batch, and the transposed graph, where a map says which edge an entry
+ * belongs to. Padding, other rows and other columns hold NaN and infinity, and no result may depend
+ * on them. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/buffer.h"
 #include "core/context.h"
 #include "core/csr.h"
-#include "harness.h"
+#include "graphs.h"
 #include "kernels/kernels.h"
 #include "precision/bound.h"
 
-enum { ROWS = 300, COLS = 200, MOST = 4000, BAD_ROW = 21, BAD_COL = 7 };
+enum { ROWS = 300, COLS = 200, LONG_ROW = 150, BAD_ROW = 21, BAD_COL = 7 };
 
 struct scene {
 	hg_context *ctx;
 	hg_graph *graph;
-	struct hg__csr csr, back;
-	int64_t rowptr[ROWS + 1];
-	int32_t row[MOST], col[MOST];
+	struct hg__csr csr, transposed;
+	struct host_csr host;
 	float row_scale[ROWS], col_scale[COLS];
 	struct hg__buffer r, s;
 };
 
-/* Rows of 0 to 3 edges, of about 9, of 40, and one of 900: on its own, a batch of 32 edges has 1 to
- * some 30 of them. */
+/* Rows of 0 to 3 edges, of 9, of 40, and one of 900: a batch of 32 edges belongs to 1 row, to a
+ * few, or to about 30. */
 static int64_t degree(int64_t i)
 {
-	return i == 150 ? 900 : i % 37 == 20 ? 40 : i > 250 ? 9 : i % 4;
+	return i == LONG_ROW ? 900 : i % 37 == 20 ? 40 : i > 250 ? 9 : i % 4;
 }
 
 static void scene_open(struct scene *s)
 {
 	s->ctx = test_context();
-	int64_t m = 0;
+	struct coo edges = coo_empty(ROWS, COLS);
 	for (int64_t i = 0; i < ROWS; i++)
-		for (int64_t k = 0; k < degree(i); k++, m++) {
-			s->row[m] = (int32_t)i;
-			s->col[m] = (int32_t)((i * 31 + k * 17) % COLS);
-		}
+		for (int64_t k = 0; k < degree(i); k++)
+			coo_add(&edges, i, (i * 31 + k * 17) % COLS);
 	for (int i = 0; i < ROWS; i++)
 		s->row_scale[i] = 0.5f + (float)test_uniform();
 	for (int j = 0; j < COLS; j++)
 		s->col_scale[j] = 0.5f + (float)test_uniform();
-	CHECK_OK(hg_graph_from_coo(s->ctx, ROWS, COLS, m, s->row, s->col, NULL, NULL, &s->graph));
-	/* in its own order from here on */
-	CHECK_OK(hg_graph_download(s->graph, s->rowptr, s->col, NULL));
+	s->graph = coo_graph(s->ctx, edges);
+	s->host = host_csr_download(s->ctx, s->graph);
 	CHECK_OK(hg__graph_csr(s->graph, &s->csr));
-	CHECK_OK(hg__graph_csr_t(s->graph, 1, &s->back));
+	CHECK_OK(hg__graph_csr_t(s->graph, 1, &s->transposed));
 	CHECK_OK(hg__buffer_upload(s->ctx, ROWS, sizeof(float), s->row_scale, "r", &s->r));
 	CHECK_OK(hg__buffer_upload(s->ctx, COLS, sizeof(float), s->col_scale, "s", &s->s));
 }
@@ -57,12 +54,13 @@ static void scene_close(struct scene *s)
 {
 	hg__buffer_free(s->ctx, &s->r);
 	hg__buffer_free(s->ctx, &s->s);
+	host_csr_free(&s->host);
 	hg_graph_free(s->graph);
 	hg_context_free(s->ctx);
 }
 
-/* A matrix with a bad number in row `bad` and NaN in all its padding; `exact` [rows, cols]: what it
- * holds. */
+/* A random matrix with the number `worst` in row `bad`, and NaN in all its padding. `exact` [rows,
+ * cols] gets the numbers as they are stored. */
 static hg_tensor *matrix(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols, int64_t bad,
                          float worst, double *exact)
 {
@@ -96,7 +94,7 @@ struct shape {
 	int heads, scaled;
 };
 
-/* Edge p = (i, j), head k of e [m, heads] against f64. */
+/* Compares one result, `found` of head k, with the dot product of the rows a and b in f64. */
 static void check_edge(const struct shape *shape, const double *a, const double *b, double factor,
                        double found, int64_t k)
 {
@@ -117,7 +115,8 @@ static void check_edge(const struct shape *shape, const double *a, const double 
 	          (int)shape->cols, shape->heads, found, factor * sum, bound);
 }
 
-/* One call on `csr`, forward or transposed: its rows are those of A. */
+/* One call of the kernel on `csr`, whose rows are those of A: the graph, or its transpose. Compares
+ * every edge. */
 static void check_call(const struct scene *s, const struct hg__csr *csr, int transposed,
                        const struct shape *shape)
 {
@@ -141,15 +140,14 @@ static void check_call(const struct scene *s, const struct hg__csr *csr, int tra
 	    .col_scale = shape->scaled ? transposed ? s->r.data : s->s.data : NULL};
 	CHECK_OK(s->ctx->backend->kernels->sddmm_dot(s->ctx, &args));
 	CHECK_OK(hg_tensor_download(e, found, HG_F32));
-	for (int64_t i = 0; i < ROWS; i++)
-		for (int64_t p = s->rowptr[i]; p < s->rowptr[i + 1]; p++) {
-			const int64_t j = s->col[p], left = transposed ? j : i, right = transposed ? i : j;
-			const double factor =
-			    0.25 * (shape->scaled ? (double)s->row_scale[i] * (double)s->col_scale[j] : 1.0);
-			for (int64_t k = 0; k < shape->heads; k++)
-				check_edge(shape, x + left * d, y + right * d, factor,
-				           (double)found[p * shape->heads + k], k);
-		}
+	for (int64_t p = 0; p < s->host.m; p++) {
+		const int64_t i = s->host.row[p], j = s->host.col[p];
+		const double *left = x + (transposed ? j : i) * d, *right = y + (transposed ? i : j) * d;
+		const double factor =
+		    0.25 * (shape->scaled ? (double)s->row_scale[i] * (double)s->col_scale[j] : 1.0);
+		for (int64_t k = 0; k < shape->heads; k++)
+			check_edge(shape, left, right, factor, (double)found[p * shape->heads + k], k);
+	}
 	hg_tensor_free(a);
 	hg_tensor_free(b);
 	hg_tensor_free(e);
@@ -169,25 +167,26 @@ static const struct shape shapes[] = {
     {HG_F32, HG_F32, 64, 1, 1},  {HG_F32, HG_F32, 300, 1, 0}, {HG_F32, HG_F32, 64, 4, 0},
 };
 
-static void every_shape(void)
+static void dots_of_every_shape(void)
 {
 	static struct scene s;
 	scene_open(&s);
 	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
 		check_call(&s, &s.csr, 0, &shapes[i]);
-		check_call(&s, &s.back, 1, &shapes[i]);
+		check_call(&s, &s.transposed, 1, &shapes[i]);
 	}
 	scene_close(&s);
 }
 
-/* The work of a large graph's items on a small graph: all of it one item, or two that share the
- * long row. */
-static void long_items(void)
+/* In a large graph a work item has thousands of edges. Here a plan made by hand gives the small
+ * graph such items: one with all edges, or two that share the long row. */
+static void dots_in_items_of_many_edges(void)
 {
 	static struct scene s;
 	scene_open(&s);
-	const int64_t cut = s.rowptr[150] + 333, edges[2][3] = {{0, s.csr.m, 0}, {0, cut, s.csr.m}};
-	const int32_t rows[2][3] = {{0, ROWS, 0}, {0, 150, ROWS}};
+	const int64_t cut = s.host.rowptr[LONG_ROW] + 333,
+	              edges[2][3] = {{0, s.csr.m, 0}, {0, cut, s.csr.m}};
+	const int32_t rows[2][3] = {{0, ROWS, 0}, {0, LONG_ROW, ROWS}};
 	for (int k = 0; k < 2; k++) {
 		struct hg__buffer edge, row;
 		CHECK_OK(hg__buffer_upload(s.ctx, 3, sizeof(int64_t), edges[k], "items", &edge));
@@ -205,6 +204,7 @@ static void long_items(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(every_shape), TEST(long_items)};
+	static const struct test_case cases[] = {TEST(dots_of_every_shape),
+	                                         TEST(dots_in_items_of_many_edges)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,10 +1,8 @@
-/* A run does not depend on how many of its epochs are queued without a wait, nor on where it is cut
- * into
- * pieces, be it that a run ends there or that its progress function asks it to stop (which is what
- * a
- * signal does in hg-train), also where weights outgrow the bounds that tapes rest on, or overflow
- * behind a guard, in the
- * middle of a group: what the host then decides holds from the same epoch on. */
+/* The results of a run depend neither on how many of its epochs are in one launch, nor on how it is
+ * cut into pieces. A piece ends where its run ends, or where its progress function asks it to stop
+ * (as hg-train does on a signal). This holds also where in the middle of a launch weights outgrow
+ * the bounds that the tapes assume, or a result overflows behind a guard: what the host decides
+ * then takes effect from the same epoch on. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,10 +11,8 @@
 
 enum { GROUPING_EPOCHS = 32, PIECES = 5 };
 
-typedef hg_context *(*open_fn)(void);
-
-/* Masters grow by about lr in an epoch, so that results pass 65504 some epochs after the first
- * capture. */
+/* Master weights change by about lr in an epoch. With the large ones, results exceed 65504 some
+ * epochs after the first capture. */
 struct setup {
 	const char *model, *policy;
 	float lr, lambda, dropout;
@@ -46,14 +42,15 @@ static hg_train_config config_of(const struct setup *s, int together, int eval_e
 	return c;
 }
 
-/* Stops a run behind the epoch that user points to. */
-static int stop_behind(void *user, const hg_train_event *event)
+/* Stops a run after the epoch that user points to. */
+static int stop_after(void *user, const hg_train_event *event)
 {
 	return event->epoch == *(const int *)user;
 }
 
-/* All epochs in `pieces` runs, each from the state that the one before has left, in a new hg_train.
- * Every other piece is a run of all that is left, and stopped from outside where the piece ends. */
+/* All epochs in `pieces` runs. Each run is a new hg_train that takes over the state of the run
+ * before. Every other run is configured for all remaining epochs, and its progress function stops
+ * it where the piece ends. */
 static hg_state *state_after(open_fn open, const struct setup *s, int together, int eval_every,
                              const int *piece, int pieces)
 {
@@ -66,9 +63,8 @@ static hg_state *state_after(open_fn open, const struct setup *s, int together, 
 		int last = stopped ? piece[i] : 0; /* no epoch is number 0 */
 		c.epochs = stopped ? left : piece[i];
 		left -= piece[i];
-		small_reach = stop_behind;
-		small_reach_user = &last;
-		small_open(&r, open(), c);
+		const struct small_options options = {.progress = stop_after, .user = &last};
+		small_open_with(&r, open(), c, &options);
 		if (state)
 			CHECK_MSG(hg_train_set_state(r.train, state) == HG_OK, "%s", hg_context_error(r.ctx));
 		hg_state_free(state);
@@ -78,11 +74,10 @@ static hg_state *state_after(open_fn open, const struct setup *s, int together, 
 		state = small_state(&r);
 		small_close(&r);
 	}
-	small_reach = NULL;
 	return state;
 }
 
-/* At least one epoch each. */
+/* Cuts the run at random into pieces of at least one epoch. Returns how many there are. */
 static int random_pieces(int *piece)
 {
 	int left = GROUPING_EPOCHS, count = 0;
@@ -102,13 +97,14 @@ static void pieces_text(const int *piece, int pieces, char *text, size_t size)
 		at += snprintf(text + at, size - (size_t)at, "%s%d", i ? "+" : "", piece[i]);
 }
 
-static void one_setup(open_fn open, const char *device, size_t k, int eval_every, int splits,
-                      int *late)
+/* Adds 1 to *overflowed if a result of the run overflowed behind a guard. */
+static void check_setup(open_fn open, const char *device, size_t k, int eval_every, int splits,
+                        int *overflowed)
 {
 	static const int whole[] = {GROUPING_EPOCHS}, together[] = {1, 2, 4, 16};
 	const struct setup *s = &setups[k];
 	hg_state *alone = state_after(open, s, 1, eval_every, whole, 1);
-	*late += alone->promotions > 0;
+	*overflowed += alone->promotions > 0;
 	for (size_t g = 0; g < sizeof together / sizeof together[0]; g++) {
 		test_reseed(100 * k + g);
 		for (int split = 0; split < splits; split++) {
@@ -132,27 +128,24 @@ static void one_setup(open_fn open, const char *device, size_t k, int eval_every
 	hg_state_free(alone);
 }
 
-static void runs_are_the_same_in_any_groups(void)
+static void launches_and_pieces_change_no_result(void)
 {
-	static const struct {
-		open_fn open;
-		const char *name;
-	} devices[] = {{test_context, "device"}, {capturing_context, "capturing"}};
+	static const char *const names[] = {"device", "capturing"};
 	static const struct {
 		int eval_every, splits;
-	} looks[] = {{1, 2}, {1000, 5}};
+	} ways[] = {{1, 2}, {1000, 5}};
 	for (size_t d = 0; d < 2; d++)
 		for (size_t e = 0; e < 2; e++) {
-			int late = 0;
+			int overflowed = 0;
 			for (size_t k = 0; k < sizeof setups / sizeof setups[0]; k++)
-				one_setup(devices[d].open, devices[d].name, k, looks[e].eval_every, looks[e].splits,
-				          &late);
-			CHECK_MSG(late >= 6, "only %d of the runs overflowed behind a guard", late);
+				check_setup(devices[d], names[d], k, ways[e].eval_every, ways[e].splits,
+				            &overflowed);
+			CHECK_MSG(overflowed >= 6, "only %d of the runs overflowed behind a guard", overflowed);
 		}
 }
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(runs_are_the_same_in_any_groups)};
+	static const struct test_case cases[] = {TEST(launches_and_pieces_change_no_result)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,3 +1,5 @@
+/* In a locale with a decimal comma the messages of the library have a decimal point, as in every
+ * other. So the remedies of the doctor, which are options of hg-train, can be typed as they are. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,36 +9,33 @@
 #include "halfgraph/doctor.h"
 #include "small_run.h"
 
-/* What the library says has a decimal point in every locale of the program around it, and what it
- * says can be typed: a remedy is an option of hg-train. */
-
 enum { ROOM = 1 << 16 };
-struct said {
+struct lines {
 	char text[ROOM];
 	size_t length;
 };
 
 static void collect(void *user, const char *line)
 {
-	struct said *s = user;
-	s->length += (size_t)snprintf(s->text + s->length, ROOM - s->length, "%s\n", line);
-	CHECK(s->length < ROOM);
+	struct lines *out = user;
+	out->length += (size_t)snprintf(out->text + out->length, ROOM - out->length, "%s\n", line);
+	CHECK(out->length < ROOM);
 }
 
-/* Explanation and plan of a run that is made in the locale of the moment. */
-static void describe(struct said *s)
+/* The explanation and the plan of a run that is made in the current locale. */
+static void describe(struct lines *out)
 {
 	struct small_run r;
-	s->length = 0;
+	out->length = 0;
 	small_open(&r, test_context(), small_config("gat", "fp16"));
-	CHECK_OK(hg_tape_explain(hg_train_tape(r.train), collect, s));
-	CHECK_OK(hg_tape_print(hg_train_tape(r.train), collect, s));
+	CHECK_OK(hg_tape_explain(hg_train_tape(r.train), collect, out));
+	CHECK_OK(hg_tape_print(hg_train_tape(r.train), collect, out));
 	small_close(&r);
 }
 
-static void tapes_are_told_alike(void)
+static void explanations_are_the_same_in_every_locale(void)
 {
-	static struct said here, there;
+	static struct lines here, there;
 	describe(&here);
 	test_comma_begin();
 	describe(&there);
@@ -45,7 +44,7 @@ static void tapes_are_told_alike(void)
 	CHECK_STR(there.text, here.text);
 }
 
-static void messages_are_alike(void)
+static void messages_have_a_decimal_point(void)
 {
 	struct small_run r;
 	small_open(&r, test_context(), small_config("gcn", "fp16"));
@@ -63,7 +62,8 @@ static void messages_are_alike(void)
 	small_close(&r);
 }
 
-/* The first finding's remedy of that option, and the finding as a sentence. */
+/* The first finding of a run as a sentence, and its remedy that is this option ("" if there is
+ * none). */
 static void examine(const char *option, char *remedy, char *sentence)
 {
 	struct small_run r;
@@ -74,7 +74,7 @@ static void examine(const char *option, char *remedy, char *sentence)
 	c.model.lambda = 60000.5f;
 	c.epochs = 1;
 	small_open(&r, test_context(), c);
-	small_go(&r);
+	small_train(&r);
 	CHECK_OK(hg_doctor_create_train(r.train, &doctor_config, &doctor));
 	CHECK_OK(hg_doctor_examine(doctor, 1, &report));
 	CHECK(report->findings > 0);
@@ -88,7 +88,7 @@ static void examine(const char *option, char *remedy, char *sentence)
 	small_close(&r);
 }
 
-static void remedies_can_be_typed(void)
+static void remedies_have_a_decimal_point(void)
 {
 	char remedy[2][64], sentence[2][1024], *end = NULL;
 	examine("--lambda", remedy[0], sentence[0]);
@@ -105,9 +105,9 @@ static void remedies_can_be_typed(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(tapes_are_told_alike),
-	    TEST(messages_are_alike),
-	    TEST(remedies_can_be_typed),
+	    TEST(explanations_are_the_same_in_every_locale),
+	    TEST(messages_have_a_decimal_point),
+	    TEST(remedies_have_a_decimal_point),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -25,9 +25,6 @@ struct rig {
 	hg_tensor *x;
 };
 
-typedef hg_context *(*open_fn)(void);
-static const open_fn devices[] = {test_context, capturing_context};
-
 /* hg_tape_observe: what stays for the observer. Its default is not to be called. */
 enum { NOTHING_STAYS = 0, ALL_STAYS = 1, LITTLE_STAYS = 2, ROOMS };
 
@@ -530,14 +527,11 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(it_says_what_was_there),
-	    {"training_is_the_same", NULL, training_is_the_same, &devices[0]},
-	    {"training_is_the_same.capturing", NULL, training_is_the_same, &devices[1]},
-	    {"steps_are_remembered", NULL, steps_are_remembered, &devices[0]},
-	    {"steps_are_remembered.capturing", NULL, steps_are_remembered, &devices[1]},
+	    ON_BOTH(training_is_the_same),
+	    ON_BOTH(steps_are_remembered),
 	    TEST(steps_that_were_undone_are_forgotten),
 	    TEST(off_is_off),
-	    {"a_bad_step_is_seen", NULL, a_bad_step_is_seen, &devices[0]},
-	    {"a_bad_step_is_seen.capturing", NULL, a_bad_step_is_seen, &devices[1]},
+	    ON_BOTH(a_bad_step_is_seen),
 	    TEST(a_sum_that_sticks_is_seen),
 	    TEST(what_stays_gives_way),
 	    TEST(it_takes_little),

@@ -1,17 +1,18 @@
-/* The observer's kernels against a host that counts one by one, by value and not by bits: integers,
- * so every device must come to the same. */
+/* The observer's kernels, compared with a count on the host, one element after the other, by its
+ * value and not by its bits. All results are integers, so every device must give the same ones. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/buffer.h"
-#include "harness.h"
+#include "graphs.h"
 #include "kernels/cpu/backend.h"
 #include "precision/half.h"
 
 enum { MOST = 12 };
 
-/* Tensors on the device with a copy of their storage on the host, and everything a look needs. */
+/* Tensors on the device with copies of their storage on the host, and the arguments of the
+ * observing kernel. */
 struct scene {
 	hg_context *ctx;
 	struct hg__watched row[MOST + 1]; /* storage on the device */
@@ -26,8 +27,8 @@ static size_t storage(const struct hg__mat *m)
 	return (size_t)(m->rows * m->ld) * hg_dtype_size(m->dtype);
 }
 
-/* Storage is filled with what must not be counted: NaNs, larger than any number. */
-static struct hg__mat *add(struct scene *s, hg_dtype dtype, int64_t rows, int64_t cols)
+/* Adds a tensor. Its storage, padding included, is filled with NaN, which must not be counted. */
+static struct hg__mat *add_tensor(struct scene *s, hg_dtype dtype, int64_t rows, int64_t cols)
 {
 	struct hg__watched *row = &s->row[s->count];
 	row->mat = (struct hg__mat){NULL, rows, cols, hg__leading(cols), dtype};
@@ -55,8 +56,7 @@ static double get(const struct scene *s, int64_t tensor, int64_t row, int64_t co
 	                          : (double)((const float *)s->host[tensor])[i];
 }
 
-/* All bits equally likely, one element in `rare` not as it comes but small; the rest numbers that
- * crowd in a few bins as those of training do. */
+/* wild: random bits. Otherwise zeros and small numbers that are in a few bins, as in training. */
 static void fill(struct scene *s, int64_t tensor, int wild)
 {
 	const struct hg__mat *m = &s->row[tensor].mat;
@@ -105,7 +105,7 @@ static void upload(struct scene *s, int64_t every, int bad)
 	    .closes = 1};
 }
 
-static void look(struct scene *s, int64_t number, int64_t nonfinite)
+static void observe(struct scene *s, int64_t number, int64_t nonfinite)
 {
 	const struct hg__step step = {
 	    .step = number, .scale = {.scale = 512.0f}, .nonfinite = nonfinite};
@@ -126,7 +126,7 @@ static void scene_close(struct scene *s)
 	hg_context_free(s->ctx);
 }
 
-/* ---- one by one ---- */
+/* ---- the count on the host ---- */
 
 static int bin_by_value(double size)
 {
@@ -186,8 +186,8 @@ static void check_place(const struct scene *s, int64_t place)
 		CHECK_EQ_I(found.rank, expected.rank);
 		CHECK_EQ_I(found.amax, expected.amax);
 		CHECK(memcmp(&found, &expected, sizeof found) == 0);
-		CHECK(memcmp(&left, &none, sizeof left) == 0);                     /* for the next one */
-		CHECK_EQ_I(most, expected.nonfinite ? 0x7F800000 : expected.amax); /* infinity */
+		CHECK(memcmp(&left, &none, sizeof left) == 0); /* the next step counts from 0 */
+		CHECK_EQ_I(most, expected.nonfinite ? 0x7F800000 /* infinity */ : expected.amax);
 	}
 }
 
@@ -196,21 +196,22 @@ static void check_place(const struct scene *s, int64_t place)
 static void every_half_has_its_bin(void)
 {
 	struct scene s = {.ctx = test_context()};
-	add(&s, HG_F16, 256, 256);
-	add(&s, HG_F16, 65536, 1);
-	add(&s, HG_F32, 256, 256); /* the same numbers */
+	add_tensor(&s, HG_F16, 256, 256);
+	add_tensor(&s, HG_F16, 65536, 1);
+	add_tensor(&s, HG_F32, 256, 256); /* the same numbers */
 	for (int64_t i = 0; i < 65536; i++) {
 		put(&s, 0, i / 256, i % 256, (uint32_t)i);
 		put(&s, 1, i, 0, (uint32_t)i);
 		put(&s, 2, i / 256, i % 256, hg__float_bits(hg_half_to_float((hg_half)i)));
 	}
 	upload(&s, 1, 0);
-	look(&s, 0, 0);
+	observe(&s, 0, 0);
 	check_place(&s, 0);
 	scene_close(&s);
 }
 
-/* Where f32 goes on and f16 does not: beyond 65504, below 2^-14, and exponents at both ends. */
+/* Numbers that f32 holds and f16 does not: beyond 65504, below 2^-14, and exponents at both ends of
+ * f32. */
 static void floats_are_binned_as_halves(void)
 {
 	static const float edges[] = {
@@ -219,22 +220,22 @@ static void floats_are_binned_as_halves(void)
 	    32768.0f, 1.0f,     0x1.fffffep0f, INFINITY,  -INFINITY, NAN,   3.0e38f,   0x1.fffffep127f};
 	struct scene s = {.ctx = test_context()};
 	test_reseed(3);
-	add(&s, HG_F32, 4, (int64_t)(sizeof edges / sizeof *edges));
+	add_tensor(&s, HG_F32, 4, (int64_t)(sizeof edges / sizeof *edges));
 	for (int64_t i = 0; i < 4 * (int64_t)(sizeof edges / sizeof *edges); i++)
 		put(&s, 0, i % 4, i / 4, hg__float_bits(edges[i / 4]));
-	add(&s, HG_F32, 999, 33);
+	add_tensor(&s, HG_F32, 999, 33);
 	fill(&s, 1, 1);
-	add(&s, HG_F32, 999, 2);
+	add_tensor(&s, HG_F32, 999, 2);
 	fill(&s, 2, 1);
 	upload(&s, 1, 0);
-	look(&s, 0, 0);
+	observe(&s, 0, 0);
 	check_place(&s, 0);
 	scene_close(&s);
 }
 
-/* One launch for tensors of every layout: rows of 1, 2, 4, padded and whole packs, nothing at all,
- * one element, many chunks. kernels: NULL, or in place of the context's. */
-static void look_at_shapes(const struct hg__kernels *kernels, int threads)
+/* One call for tensors of every layout: rows of 1, 2 and 4 elements, with and without padding,
+ * empty ones, one element, many chunks. kernels: those to call; NULL: the context's own. */
+static void check_shapes(const struct hg__kernels *kernels, int threads)
 {
 	static const struct {
 		int64_t rows, cols;
@@ -245,7 +246,8 @@ static void look_at_shapes(const struct hg__kernels *kernels, int threads)
 			struct scene s = {.ctx = test_context()};
 			test_reseed(7 + (uint64_t)wild);
 			for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-				add(&s, (i + (size_t)type) % 2 ? HG_F16 : HG_F32, shapes[i].rows, shapes[i].cols);
+				add_tensor(&s, (i + (size_t)type) % 2 ? HG_F16 : HG_F32, shapes[i].rows,
+				           shapes[i].cols);
 				fill(&s, (int64_t)i, wild);
 			}
 			upload(&s, 1, 0);
@@ -254,20 +256,20 @@ static void look_at_shapes(const struct hg__kernels *kernels, int threads)
 			other.kernels = kernels ? kernels : backend->kernels;
 			s.ctx->backend = &other;
 			s.ctx->threads = threads ? threads : s.ctx->threads;
-			look(&s, 0, 0);
+			observe(&s, 0, 0);
 			s.ctx->backend = backend;
 			check_place(&s, 0);
 			scene_close(&s);
 		}
 }
 
-static void shapes_and_padding(void)
+static void tensors_of_every_shape_are_counted(void)
 {
-	look_at_shapes(NULL, 0);
+	check_shapes(NULL, 0);
 }
 
 /* Every copy of the CPU's kernels, on one thread and on three. */
-static void copies_of_the_kernels(void)
+static void every_copy_of_the_cpu_kernels_counts_the_same(void)
 {
 	size_t count;
 	const struct hg__cpu_isa *isa = hg__cpu_isas(&count);
@@ -278,19 +280,19 @@ static void copies_of_the_kernels(void)
 		SKIP("not a CPU");
 	for (size_t i = 0; i < count; i++)
 		for (int threads = 1; threads <= 3 && isa[i].runs_here(); threads += 2)
-			look_at_shapes(isa[i].kernels, threads);
+			check_shapes(isa[i].kernels, threads);
 }
 
-/* Wherever the only one is, it is found; of several, the first. */
-static void the_first_that_is_not_finite(void)
+/* The only element that is not finite is found wherever it is, and of several the first. */
+static void first_nonfinite_element_is_found(void)
 {
 	static const uint32_t bad[] = {0x7C00, 0xFC00, 0x7E00, 0xFC01};
 	test_reseed(11);
 	for (int round = 0; round < 24; round++) {
 		struct scene s = {.ctx = test_context()};
 		const int64_t rows = 1 + test_below(3000), cols = 1 + test_below(20);
-		add(&s, HG_F16, rows, cols);
-		add(&s, HG_F32, rows, cols);
+		add_tensor(&s, HG_F16, rows, cols);
+		add_tensor(&s, HG_F32, rows, cols);
 		fill(&s, 0, 0);
 		fill(&s, 1, 0);
 		for (int n = 0; n <= round % 3; n++) {
@@ -299,34 +301,34 @@ static void the_first_that_is_not_finite(void)
 			put(&s, 1, at / cols, at % cols, hg__float_bits(n % 2 ? NAN : -INFINITY));
 		}
 		upload(&s, 1, 0);
-		look(&s, 0, 0);
+		observe(&s, 0, 0);
 		check_place(&s, 0);
 		scene_close(&s);
 	}
 }
 
-/* Due by number, or by a bad gradient where that is asked for; places are taken in turn; a look
- * that does not close takes none. */
-static void what_is_due(void)
+/* A step is observed when its number is due, or where its gradient is not finite and that is asked
+ * for. The places of the ring are taken in turn. A call that does not close the step takes none. */
+static void due_steps_are_observed(void)
 {
 	for (int bad = 0; bad < 2; bad++) {
 		struct scene s = {.ctx = test_context()};
 		int64_t taken = 0, last[HG__OBSERVED_STEPS] = {0};
 		test_reseed(5);
-		add(&s, HG_F16, 100, 9);
+		add_tensor(&s, HG_F16, 100, 9);
 		fill(&s, 0, 1);
-		add(&s, HG_F32, 10, 3);
+		add_tensor(&s, HG_F32, 10, 3);
 		fill(&s, 1, 0);
 		upload(&s, 3, bad);
 		for (int64_t number = 0; number < 50; number++) {
 			const int64_t nonfinite = number % 7 == 2 ? 4 : 0;
-			if (number % 5 == 4) { /* the tensors so far, by a look that leaves the step open */
+			if (number % 5 == 4) { /* another call before it, which does not close the step */
 				s.args.closes = 0;
-				look(&s, number, nonfinite);
+				observe(&s, number, nonfinite);
 				s.args.closes = 1;
 				CHECK_EQ_I(ring_of(&s).taken, taken);
 			}
-			look(&s, number, nonfinite);
+			observe(&s, number, nonfinite);
 			if (number % 3 == 0 || (bad && nonfinite))
 				last[taken++ % HG__OBSERVED_STEPS] = number;
 			const struct hg__observed_ring ring = ring_of(&s);
@@ -340,7 +342,7 @@ static void what_is_due(void)
 	}
 }
 
-/* ---- sums done again ---- */
+/* ---- sums that are computed again ---- */
 
 enum { NODES = 6, EDGES = 400, COLS = 40, HEADS = 4 };
 
@@ -350,7 +352,6 @@ struct sums {
 	struct hg__csr csr;
 	hg_half x[NODES][COLS], y[NODES][COLS];
 	float w[EDGES][HEADS], row_scale[NODES], col_scale[NODES];
-	int32_t dst[EDGES], src[EDGES];
 };
 
 static double head_weight(const struct sums *t, int e, int c)
@@ -358,20 +359,15 @@ static double head_weight(const struct sums *t, int e, int c)
 	return (double)t->w[e][c / (COLS / HEADS)];
 }
 
-/* The sums themselves, one row of the result off by a known part of the magnitudes. */
+/* Computes the sums. In row `wrong`, one element is off by `part` of the sum of the magnitudes. */
 static void make_sums(struct sums *t, int32_t wrong, double part)
 {
-	int32_t dst[EDGES], src[EDGES];
-	for (int e = 0; e < EDGES; e++) { /* by row, as a CSR has them: node 5 hears nobody */
-		dst[e] = (int32_t)((int64_t)e * e * (NODES - 1) / ((int64_t)EDGES * EDGES));
-		src[e] = (int32_t)test_below(NODES);
-	}
-	CHECK_OK(hg_graph_from_coo(t->ctx, NODES, NODES, EDGES, dst, src, NULL, NULL, &t->graph));
+	struct coo list = coo_empty(NODES, NODES);
+	for (int64_t e = 0; e < EDGES; e++) /* the last node has no edge into it */
+		coo_add(&list, e * e * (NODES - 1) / ((int64_t)EDGES * EDGES), test_below(NODES));
+	t->graph = coo_graph(t->ctx, list);
 	CHECK_OK(hg__graph_csr(t->graph, &t->csr));
-	int32_t col[EDGES];
-	CHECK_OK(t->ctx->backend->copy_out(t->ctx, col, t->csr.col, sizeof col));
-	memcpy(t->dst, dst, sizeof dst);
-	memcpy(t->src, col, sizeof col);
+	struct host_csr host = host_csr_download(t->ctx, t->graph);
 	for (int i = 0; i < NODES; i++) {
 		t->row_scale[i] = (float)(0.5 + test_uniform());
 		t->col_scale[i] = (float)(0.5 + test_uniform());
@@ -385,18 +381,19 @@ static void make_sums(struct sums *t, int32_t wrong, double part)
 		for (int c = 0; c < COLS; c++) {
 			double sum = 0.0, size = 0.0;
 			for (int e = 0; e < EDGES; e++)
-				if (dst[e] == i) {
-					const double term = 0.5 * (double)t->row_scale[i] *
-					                    (double)t->col_scale[col[e]] * head_weight(t, e, c) *
-					                    (double)hg_half_to_float(t->x[col[e]][c]);
+				if (host.row[e] == i) {
+					const int32_t j = host.col[e];
+					const double term = 0.5 * (double)t->row_scale[i] * (double)t->col_scale[j] *
+					                    head_weight(t, e, c) * (double)hg_half_to_float(t->x[j][c]);
 					sum += term;
 					size += fabs(term);
 				}
 			t->y[i][c] = hg__half_from_double(sum + (i == wrong && c == 37 ? part * size : 0.0));
 		}
+	host_csr_free(&host);
 }
 
-static void a_sum_that_lost_something_is_found(void)
+static void sum_that_lost_terms_is_found(void)
 {
 	for (int32_t wrong = -1; wrong < NODES - 1; wrong++) {
 		struct sums t = {.ctx = test_context()};
@@ -430,13 +427,13 @@ static void a_sum_that_lost_something_is_found(void)
 		    {step.data, 3, 0}, probe.data, 1, sizeof rows / sizeof *rows, counts.data};
 		CHECK_OK(t.ctx->backend->kernels->spmm_probe(t.ctx, &args));
 		CHECK_OK(t.ctx->backend->copy_out(t.ctx, &found, counts.data, sizeof found));
-		CHECK_EQ_I(found.swamped, 0); /* step 8 is none that is looked at */
+		CHECK_EQ_I(found.swamped, 0); /* every third step is observed, and this is step 8 */
 		args.due.every = 4;
 		CHECK_OK(t.ctx->backend->kernels->spmm_probe(t.ctx, &args));
 		CHECK_OK(t.ctx->backend->copy_out(t.ctx, &found, counts.data, sizeof found));
 		const double deviation = (double)hg__float_of_bits((uint32_t)(found.swamped >> 32));
 		const int64_t row = (int64_t)(UINT32_MAX - (uint32_t)found.swamped);
-		/* the store of Y rounds, and |Y| is at most 1.25 of the magnitudes */
+		/* The store of Y rounds, and |Y| is at most 1.25 times the sum of the magnitudes. */
 		CHECK_WITHIN(deviation, wrong < 0 ? 0.0 : 0.25, 0x1p-11 * 1.26);
 		CHECK(wrong < 0 || row == wrong);
 		struct hg__buffer *const buffers[] = {&x,      &y,     &w,      &row_scale, &col_scale,
@@ -453,11 +450,11 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 	    TEST(every_half_has_its_bin),
 	    TEST(floats_are_binned_as_halves),
-	    TEST(shapes_and_padding),
-	    TEST(copies_of_the_kernels),
-	    TEST(the_first_that_is_not_finite),
-	    TEST(what_is_due),
-	    TEST(a_sum_that_lost_something_is_found),
+	    TEST(tensors_of_every_shape_are_counted),
+	    TEST(every_copy_of_the_cpu_kernels_counts_the_same),
+	    TEST(first_nonfinite_element_is_found),
+	    TEST(due_steps_are_observed),
+	    TEST(sum_that_lost_terms_is_found),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

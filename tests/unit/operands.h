@@ -124,8 +124,7 @@ static inline void keep(const struct hg__mat *m)
 
 /* ---- a graph with a hub, isolated nodes and duplicates ---- */
 
-#define NODES 300
-#define EDGES 2400
+enum { NODES = 300, EDGES = 2400 };
 
 struct graph {
 	hg_graph *graph;
@@ -152,18 +151,6 @@ static inline struct graph make_graph(hg_context *ctx)
 		g.col_scale[i] = (float)test_uniform();
 	}
 	return g;
-}
-
-/* ---- the same bits everywhere ---- */
-
-static inline hg_context *context_with(int threads)
-{
-	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
-	config.device = HG_DEVICE_CPU;
-	config.threads = threads;
-	hg_context *ctx = NULL;
-	CHECK_OK(hg_context_create(&config, &ctx));
-	return ctx;
 }
 
 #endif

@@ -1,23 +1,23 @@
+/* Tiles, compared with what their description in core/plan_tiles.h says, computed by brute
+ * force. */
 #include "core/plan_tiles.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "graphs.h"
 #include "unit/faulty.h"
-
-/* Tiles, compared with the brute-force reading of their description in core/plan_tiles.h. */
 
 enum { ROWS = HG__TILE_ROWS, COLUMNS = HG__TILE_COLUMNS };
 
-/* ---- windows cut into items, on any device ---- */
+/* ---- windows cut into items: host code, the same for every device ---- */
 
 struct cover {
-	int64_t windows, first_group;
-	const int32_t *listed;
+	int64_t windows;
 	const struct hg__tile_cut *cut;
-	/* groups that items have of each window; the window of each slot */
-	int64_t *groups, *slot_window;
+	int64_t *groups;      /* how many groups of each window are in items */
+	int64_t *slot_window; /* the window of each slot; -1: no item has used the slot yet */
 };
 
 static void check_item(struct cover *c, const struct hg__tile_item *item)
@@ -36,7 +36,7 @@ static void check_item(struct cover *c, const struct hg__tile_item *item)
 	c->slot_window[item->slot] = item->window;
 }
 
-/* Parts of a window follow each other in the order of their slots. */
+/* The slots of the parts of one window are consecutive, in the order of the parts. */
 static void check_splits(const struct cover *c)
 {
 	int64_t next = 0;
@@ -53,20 +53,16 @@ static void check_cut(hg_context *ctx, int64_t windows, const int32_t *listed)
 {
 	struct hg__tile_cut cut;
 	CHECK_OK(hg__tiles_cut(ctx, windows, listed, &cut));
-	struct cover c = {windows,
-	                  0,
-	                  listed,
-	                  &cut,
-	                  calloc((size_t)windows + 1, sizeof(int64_t)),
+	struct cover c = {windows, &cut, calloc((size_t)windows + 1, sizeof(int64_t)),
 	                  malloc(((size_t)cut.slots + 1) * sizeof(int64_t))};
-	int64_t *ahead = calloc((size_t)cut.groups + 1, sizeof *ahead), whole = 0;
-	CHECK(c.groups && c.slot_window && ahead);
+	int64_t *seen = calloc((size_t)cut.groups + 1, sizeof *seen), whole = 0;
+	CHECK(c.groups && c.slot_window && seen);
 	memset(c.slot_window, 0xFF, ((size_t)cut.slots + 1) * sizeof(int64_t));
 	for (int64_t i = 0; i < cut.items; i++) {
 		check_item(&c, &cut.item[i]);
 		CHECK(i == 0 || cut.item[i].groups <= cut.item[i - 1].groups);
 		for (int64_t g = cut.item[i].group; g < cut.item[i].group + cut.item[i].groups; g++)
-			CHECK_EQ_I(ahead[g]++, 0); /* no group is in two items */
+			CHECK_EQ_I(seen[g]++, 0); /* no group is in two items */
 		whole += cut.item[i].slot < 0;
 	}
 	for (int64_t w = 0; w < windows; w++) {
@@ -76,13 +72,13 @@ static void check_cut(hg_context *ctx, int64_t windows, const int32_t *listed)
 	CHECK_EQ_I(cut.first[windows], cut.groups);
 	CHECK_EQ_I(whole + cut.splits, windows);
 	check_splits(&c);
-	free(ahead);
+	free(seen);
 	free(c.groups);
 	free(c.slot_window);
 	hg__tiles_cut_free(ctx, &cut);
 }
 
-static void no_windows(void)
+static void empty_windows_are_cut(void)
 {
 	hg_context *ctx = test_context();
 	const int32_t none[1] = {0};
@@ -91,7 +87,7 @@ static void no_windows(void)
 	hg_context_free(ctx);
 }
 
-static void every_length_of_a_window(void)
+static void windows_of_every_length_are_cut(void)
 {
 	hg_context *ctx = test_context();
 	for (int32_t n = 1; n < 700 * COLUMNS; n += n < 40 ? 1 : 37) {
@@ -101,7 +97,7 @@ static void every_length_of_a_window(void)
 	hg_context_free(ctx);
 }
 
-static void many_windows_have_longer_items(void)
+static void many_windows_are_cut_into_longer_items(void)
 {
 	enum { WINDOWS = 30000 };
 	hg_context *ctx = test_context();
@@ -120,55 +116,37 @@ static void many_windows_have_longer_items(void)
 
 /* ---- what the device builds ---- */
 
-struct rows {
-	int64_t rows, cols, m, *rowptr;
-	int32_t *dst, *src;
-};
-
-static void add(struct rows *g, int64_t i, int64_t j, int times)
+static void add_times(struct coo *list, int64_t i, int64_t j, int64_t times)
 {
-	for (int k = 0; k < times; k++, g->m++) {
-		g->dst[g->m] = (int32_t)i;
-		g->src[g->m] = (int32_t)j;
-	}
+	for (int64_t k = 0; k < times; k++)
+		coo_add(list, i, j);
 }
 
-/* A hub, empty windows, columns that a window shares, and entries that stand there 1 to 20
- * times. */
-static struct rows some_rows(int64_t rows, int64_t cols)
+/* A hub, empty windows, columns that several rows of a window share, and entries that are repeated
+ * up to 20 times. */
+static struct coo uneven_rows(int64_t rows, int64_t cols)
 {
-	struct rows g = {rows,
-	                 cols,
-	                 0,
-	                 calloc((size_t)rows + 1, sizeof(int64_t)),
-	                 calloc(60000, sizeof(int32_t)),
-	                 calloc(60000, sizeof(int32_t))};
-	CHECK(g.rowptr && g.dst && g.src);
+	struct coo list = coo_empty(rows, cols);
 	for (int64_t j = 0; j < cols; j++)
-		add(&g, rows / 2, j, 1);
+		coo_add(&list, rows / 2, j);
 	for (int64_t i = 0; i < rows; i++)
-		for (int64_t k = 0; i / ROWS % 5 != 3 && k < test_below(12); k++)
-			add(&g, i, (i / ROWS * 7 + test_below(k % 2 ? cols : 9)) % cols,
-			    test_below(9) ? 1 : (int)test_below(20) + 1);
-	return g;
+		for (int64_t k = 0; i / ROWS % 5 != 3 && k < test_below(12); k++) {
+			const int64_t j = (i / ROWS * 7 + test_below(k % 2 ? cols : 9)) % cols;
+			add_times(&list, i, j, test_below(9) ? 1 : test_below(20) + 1);
+		}
+	return list;
 }
 
-static void free_rows(struct rows *g)
-{
-	free(g->rowptr);
-	free(g->dst);
-	free(g->src);
-}
-
-/* The columns of one window in order, and their masks: from the sorted entries of its rows. Returns
- * how many there are. */
-static int64_t expected_window(const struct rows *g, int64_t window, int32_t *id, uint32_t *mask)
+/* Lists the columns of one window in order, with their masks, from the sorted entries of its rows.
+ * Returns how many there are. */
+static int64_t expected_window(const struct host_csr *g, int64_t window, int32_t *id,
+                               uint32_t *mask)
 {
 	int64_t listed = 0, (*times)[ROWS] = calloc((size_t)g->cols, sizeof *times);
 	CHECK(times);
 	for (int64_t r = 0; r < ROWS && window * ROWS + r < g->rows; r++)
 		for (int64_t e = g->rowptr[window * ROWS + r]; e < g->rowptr[window * ROWS + r + 1]; e++)
-			times[g->src[e]][r]++;
+			times[g->col[e]][r]++;
 	for (int64_t j = 0; j < g->cols; j++)
 		for (int more = 1; more;) {
 			uint32_t bits = 0;
@@ -196,13 +174,13 @@ static void *fetch(hg_context *ctx, const void *device, size_t bytes)
 	return host;
 }
 
-static void check_tiles(hg_context *ctx, const struct rows *g, const struct hg__tiles *t)
+static void check_tiles(hg_context *ctx, const struct host_csr *g, const struct hg__tiles *t)
 {
 	const size_t columns = (size_t)t->groups * COLUMNS;
 	int32_t *id = fetch(ctx, t->id, columns * sizeof *id),
-	        *expected = calloc(60000, sizeof *expected);
+	        *expected = calloc((size_t)g->m + 1, sizeof *expected);
 	uint32_t *mask = fetch(ctx, t->mask, columns * sizeof *mask),
-	         *expected_mask = calloc(60000, sizeof *expected_mask);
+	         *expected_mask = calloc((size_t)g->m + 1, sizeof *expected_mask);
 	int64_t at = 0, listed = 0;
 	CHECK(expected && expected_mask);
 	for (int64_t w = 0; w < t->windows; w++) {
@@ -227,100 +205,93 @@ static void check_tiles(hg_context *ctx, const struct rows *g, const struct hg__
 	free(expected_mask);
 }
 
-static void build(hg_context *ctx, struct rows *g, const struct hg__tile_terms *terms,
-                  hg_graph **graph, struct hg__tiles **tiles)
-{
+/* A graph in device and host memory, and its tiles, which are NULL where `terms` refuse them. */
+struct tiled {
+	hg_graph *graph;
 	struct hg__csr csr;
-	CHECK_OK(hg_graph_from_coo(ctx, g->rows, g->cols, g->m, g->dst, g->src, NULL, NULL, graph));
-	CHECK_OK(hg_graph_download(*graph, g->rowptr, g->src, NULL));
-	CHECK_OK(hg__graph_csr(*graph, &csr));
-	CHECK_OK(hg__tiles_build(ctx, &csr, g->rowptr, terms, tiles));
+	struct host_csr host;
+	struct hg__tiles *tiles;
+};
+
+static void tiled_open(struct tiled *t, hg_context *ctx, struct coo list,
+                       const struct hg__tile_terms *terms)
+{
+	t->graph = coo_graph(ctx, list);
+	t->host = host_csr_download(ctx, t->graph);
+	CHECK_OK(hg__graph_csr(t->graph, &t->csr));
+	CHECK_OK(hg__tiles_build(ctx, &t->csr, t->host.rowptr, terms, &t->tiles));
 }
 
-static void a_device_builds_what_is_described(void)
+static void tiled_close(struct tiled *t, hg_context *ctx)
+{
+	hg__tiles_free(ctx, t->tiles);
+	hg_graph_free(t->graph);
+	host_csr_free(&t->host);
+}
+
+static void device_builds_the_described_tiles(void)
 {
 	static const int64_t extents[][2] = {{1, 1},     {5, 9},     {16, 16},
 	                                     {17, 4000}, {333, 200}, {1600, 5000}};
 	const struct hg__tile_terms any = {0, 0, 1};
 	hg_context *ctx = test_context();
 	for (size_t k = 0; k < sizeof extents / sizeof extents[0]; k++) {
-		struct rows g = some_rows(extents[k][0], extents[k][1]);
-		hg_graph *graph;
-		struct hg__tiles *tiles;
-		build(ctx, &g, &any, &graph, &tiles);
-		CHECK((tiles != NULL) == (ctx->backend->tiles_count != NULL));
-		if (tiles)
-			check_tiles(ctx, &g, tiles);
-		hg__tiles_free(ctx, tiles);
-		hg_graph_free(graph);
-		free_rows(&g);
+		struct tiled t;
+		tiled_open(&t, ctx, uneven_rows(extents[k][0], extents[k][1]), &any);
+		CHECK((t.tiles != NULL) == (ctx->backend->tiles_count != NULL));
+		if (t.tiles)
+			check_tiles(ctx, &t.host, t.tiles);
+		tiled_close(&t, ctx);
 	}
 	hg_context_free(ctx);
 }
 
 /* 16 rows of the same 50 columns: 800 entries, 64 columns with the padding. */
-static void terms_are_kept(void)
+static void tiles_are_built_only_on_the_terms(void)
 {
 	hg_context *ctx = test_context();
-	struct rows g = {ROWS,
-	                 100,
-	                 0,
-	                 calloc(ROWS + 1, sizeof(int64_t)),
-	                 calloc(60000, sizeof(int32_t)),
-	                 calloc(60000, sizeof(int32_t))};
+	struct coo list = coo_empty(ROWS, 100);
 	const struct hg__tile_terms kept = {800.0 / (64 + HG__TILE_ITEM), 0, 64},
 	                            too_much = {800.0 / (64 + HG__TILE_ITEM) + 0.01, 0, 64},
 	                            no_room = {0, SIZE_MAX, 64};
-	hg_graph *graph;
-	struct hg__tiles *tiles;
-	struct hg__csr csr;
+	struct tiled t;
 	double reuse;
 	for (int64_t e = 0; e < 50 * ROWS; e++)
-		add(&g, e / 50, e % 50 * 2, 1);
-	build(ctx, &g, &too_much, &graph, &tiles);
-	CHECK(tiles == NULL);
-	CHECK_OK(hg__graph_csr(graph, &csr));
-	CHECK_OK(hg__tiles_build(ctx, &csr, g.rowptr, &no_room, &tiles));
-	CHECK(tiles == NULL);
-	CHECK_OK(hg__tiles_sample(ctx, &csr, g.rowptr, &reuse));
+		coo_add(&list, e / 50, e % 50 * 2);
+	tiled_open(&t, ctx, list, &too_much);
+	CHECK(t.tiles == NULL);
+	CHECK_OK(hg__tiles_build(ctx, &t.csr, t.host.rowptr, &no_room, &t.tiles));
+	CHECK(t.tiles == NULL);
+	CHECK_OK(hg__tiles_sample(ctx, &t.csr, t.host.rowptr, &reuse));
 	CHECK_WITHIN(reuse, kept.reuse, 0);
-	CHECK_OK(hg__tiles_build(ctx, &csr, g.rowptr, &kept, &tiles));
-	CHECK((tiles != NULL) == (ctx->backend->tiles_count != NULL));
-	CHECK_EQ_I(hg__tiles_bytes(tiles), tiles ? 64 * 8 + 16 : 0);
-	CHECK_OK(hg__graph_tiles(graph, 0, 0, 64)); /* too small to be worth it */
-	CHECK(csr.plan->tiles == NULL);
-	hg__tiles_free(ctx, tiles);
-	hg_graph_free(graph);
-	free_rows(&g);
+	CHECK_OK(hg__tiles_build(ctx, &t.csr, t.host.rowptr, &kept, &t.tiles));
+	CHECK((t.tiles != NULL) == (ctx->backend->tiles_count != NULL));
+	CHECK_EQ_I(hg__tiles_bytes(t.tiles), t.tiles ? 64 * 8 + 16 : 0);
+	CHECK_OK(hg__graph_tiles(t.graph, 0, 0, 64)); /* the graph is too small for tiles of its own */
+	CHECK(t.csr.plan->tiles == NULL);
+	tiled_close(&t, ctx);
 	hg_context_free(ctx);
 }
 
-/* ---- a graph that is worth it, its plan, and what a tape reserves ---- */
+/* ---- the tiles that a graph keeps with its plan ---- */
 
-/* n nodes in blocks of 16, which all hear the same 128. */
-static hg_graph *blocks(hg_context *ctx, int64_t n)
+/* n nodes in blocks of 16; the nodes of a block have edges from the same 128 nodes. */
+static hg_graph *block_graph(hg_context *ctx, int64_t n)
 {
-	int64_t *rowptr = calloc((size_t)n + 1, sizeof *rowptr);
-	int32_t *col = calloc((size_t)n * 128, sizeof *col);
-	hg_graph *graph;
-	CHECK(rowptr && col);
+	struct coo list = coo_empty(n, n);
 	for (int64_t i = 0; i < n; i++) {
 		const int64_t first = i / 16 * 16 < n - 128 ? i / 16 * 16 : n - 128;
-		rowptr[i + 1] = (i + 1) * 128;
 		for (int64_t k = 0; k < 128; k++)
-			col[i * 128 + k] = (int32_t)(first + k);
+			coo_add(&list, i, first + k);
 	}
-	CHECK_OK(hg_graph_from_csr(ctx, n, n, rowptr[n], rowptr, col, NULL, &graph));
-	free(rowptr);
-	free(col);
-	return graph;
+	return coo_graph(ctx, list);
 }
 
-static void large_graphs_get_them_once(void)
+static void large_graph_gets_tiles_once(void)
 {
 	enum { NODES = 40000 };
 	hg_context *ctx = test_context();
-	hg_graph *graph = blocks(ctx, NODES);
+	hg_graph *graph = block_graph(ctx, NODES);
 	struct hg__csr csr, csr_t;
 	CHECK_OK(hg__graph_csr(graph, &csr));
 	const size_t before = hg__graph_bytes(graph);
@@ -340,7 +311,7 @@ static void large_graphs_get_them_once(void)
 	hg_context_free(ctx);
 }
 
-static void small_graphs_have_to_gain_more(void)
+static void small_graphs_need_more_reuse(void)
 {
 	CHECK_WITHIN(hg__tiles_least_reuse(HG__TILE_ENTRIES), 7.3, 0.05);
 	CHECK(hg__tiles_least_reuse(21 << 20) > 3 && hg__tiles_least_reuse(23 << 20) <= 3);
@@ -351,10 +322,10 @@ static void small_graphs_have_to_gain_more(void)
 	}
 }
 
-static void without_room_there_are_none(void)
+static void graph_without_memory_gets_no_tiles(void)
 {
 	hg_context *ctx = test_context();
-	hg_graph *graph = blocks(ctx, 40000);
+	hg_graph *graph = block_graph(ctx, 40000);
 	struct hg__csr csr;
 	CHECK_OK(hg__graph_csr(graph, &csr));
 	ctx->memory_limit = ctx->current_bytes + 1000;
@@ -364,7 +335,7 @@ static void without_room_there_are_none(void)
 	hg_context_free(ctx);
 }
 
-static hg_status scene(hg_context *ctx)
+static hg_status cut_three_windows(hg_context *ctx)
 {
 	const int32_t listed[] = {0, 5000, 70};
 	struct hg__tile_cut cut;
@@ -374,23 +345,23 @@ static hg_status scene(hg_context *ctx)
 	return status;
 }
 
-static void every_allocation_may_fail(void)
+static void failed_allocations_are_reported(void)
 {
-	CHECK_EQ_I(faulty_sweep(scene), 4);
+	CHECK_EQ_I(faulty_sweep(cut_three_windows), 4);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(no_windows),
-	    TEST(every_length_of_a_window),
-	    TEST(many_windows_have_longer_items),
-	    TEST(a_device_builds_what_is_described),
-	    TEST(terms_are_kept),
-	    TEST(large_graphs_get_them_once),
-	    TEST(without_room_there_are_none),
-	    TEST(small_graphs_have_to_gain_more),
-	    TEST(every_allocation_may_fail),
+	    TEST(empty_windows_are_cut),
+	    TEST(windows_of_every_length_are_cut),
+	    TEST(many_windows_are_cut_into_longer_items),
+	    TEST(device_builds_the_described_tiles),
+	    TEST(tiles_are_built_only_on_the_terms),
+	    TEST(large_graph_gets_tiles_once),
+	    TEST(graph_without_memory_gets_no_tiles),
+	    TEST(small_graphs_need_more_reuse),
+	    TEST(failed_allocations_are_reported),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

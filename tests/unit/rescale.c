@@ -1,5 +1,5 @@
-/* Results that are stored x 2^-k: the same bits as without, times 2^-k, wherever nothing
- * underflows; and numbers that fit in no other way. */
+/* Rescaled results (stored x 2^-k). Where nothing underflows, rescaling changes no bit of what a
+ * user sees, and numbers beyond the range of halves can be kept. */
 #include <math.h>
 
 #include "halfgraph/shadow.h"
@@ -8,35 +8,16 @@
 
 enum { N = 300, IN = 13, WIDE = 24, EDGES = 2400 };
 
-/* linear, an aggregation with the node's own term, batch norm with relu, once more linear: a GIN
- * layer; its input scaled, its edges weighed where they are. */
+/* A GIN layer: linear, an aggregation with the node's own term, batch norm with relu, linear. Its
+ * input is scaled, and its edges have weights in some of the cases. */
 struct scene {
 	struct bench b;
 	hg_var x, weight, output;
 	hg_param *w[2], *eps, *gamma, *beta, *running[2];
-	int32_t dst[EDGES], src[EDGES];
 };
 
-/* The same numbers for the same seed: a sum of twelve uniform ones. */
-static uint64_t seeded;
-static double draw(void)
-{
-	double sum = -6.0;
-	for (int i = 0; i < 12; i++) {
-		seeded = seeded * 6364136223846793005u + 1442695040888963407u;
-		sum += (double)(seeded >> 11) * 0x1p-53;
-	}
-	return sum;
-}
-
-static int32_t draw_below(int n)
-{
-	seeded = seeded * 6364136223846793005u + 1442695040888963407u;
-	return (int32_t)((seeded >> 33) % (uint64_t)n);
-}
-
-/* Nodes of this op in this layer are stored x 2^-shift. */
-static void list(hg_params *params, const struct hg__op *op, int64_t nth, int shift)
+/* From now on the nth entry of this op is stored x 2^-shift. */
+static void rescale_op(hg_params *params, const struct hg__op *op, int64_t nth, int shift)
 {
 	void *memory = params->promotion;
 	if (!params->promotion_capacity) {
@@ -48,31 +29,22 @@ static void list(hg_params *params, const struct hg__op *op, int64_t nth, int sh
 	    (struct hg__promotion){.op = op, .nth = nth, .shift = shift};
 }
 
-static void fill(hg_param *p, int64_t rows, int64_t cols, double scale, double shift)
+static void fill_param(hg_param *p, int64_t rows, int64_t cols, double scale, double shift)
 {
 	float *values = calloc((size_t)(rows * cols), sizeof *values);
 	CHECK(values != NULL);
 	for (int64_t i = 0; i < rows * cols; i++)
-		values[i] = (float)(shift + scale * draw());
+		values[i] = (float)(shift + scale * test_normal());
 	CHECK_OK(hg_param_set(p, values));
 	free(values);
 }
 
-static void drawn(struct bench *b, int64_t rows, int64_t cols, double scale)
+/* Every scene of the program has the same random numbers. */
+static void scene_open(struct scene *s, hg_mode mode, int separate)
 {
-	float *values = calloc((size_t)(rows * cols), sizeof *values);
-	CHECK(values != NULL);
-	for (int64_t i = 0; i < rows * cols; i++)
-		values[i] = (float)(scale * draw());
-	tensor_of(b, HG_F16, rows, cols, values, HG_F32);
-	free(values);
-}
-
-/* The same scene for the same seed. */
-static void scene_open(struct scene *s, hg_mode mode, int separate, double size, uint64_t seed)
-{
+	const double size = 40.0; /* standard deviation of the input */
 	memset(s, 0, sizeof *s);
-	seeded = seed;
+	test_reseed(77);
 	hg_context *ctx = test_context();
 	ctx->separate_ops = separate;
 	bench_open(&s->b, ctx, hg_policy_fp16(), mode);
@@ -85,34 +57,30 @@ static void scene_open(struct scene *s, hg_mode mode, int separate, double size,
 	CHECK_OK(
 	    hg_params_add(params, "mean", 1, WIDE, HG_INIT_ZEROS, HG_PARAM_BUFFER, &s->running[0]));
 	CHECK_OK(hg_params_add(params, "var", 1, WIDE, HG_INIT_ONES, HG_PARAM_BUFFER, &s->running[1]));
-	fill(s->w[0], IN, WIDE, 0.5, 0.0);
-	fill(s->w[1], WIDE, WIDE, 0.5, 0.0);
-	fill(s->eps, 1, 1, 0.0, 0.25);
-	fill(s->gamma, 1, WIDE, 0.3, 1.0);
-	fill(s->beta, 1, WIDE, 0.3, 0.0);
-	fill(s->running[0], 1, WIDE, size, 0.0);
-	fill(s->running[1], 1, WIDE, 0.0, size * size);
-	for (int e = 0; e < EDGES; e++) {
-		s->dst[e] = draw_below(e % 3 ? N : 4); /* four hubs */
-		s->src[e] = draw_below(N);
-	}
-	CHECK_OK(hg_graph_from_coo(ctx, N, N, EDGES, s->dst, s->src, NULL, NULL, &s->b.graph));
-	drawn(&s->b, N, IN, size);
-	drawn(&s->b, hg_graph_edges(s->b.graph), 1, 1.0);
-	drawn(&s->b, N, WIDE, 1.0);
+	fill_param(s->w[0], IN, WIDE, 0.5, 0.0);
+	fill_param(s->w[1], WIDE, WIDE, 0.5, 0.0);
+	fill_param(s->eps, 1, 1, 0.0, 0.25);
+	fill_param(s->gamma, 1, WIDE, 0.3, 1.0);
+	fill_param(s->beta, 1, WIDE, 0.3, 0.0);
+	fill_param(s->running[0], 1, WIDE, size, 0.0);
+	fill_param(s->running[1], 1, WIDE, 0.0, size * size);
+	s->b.graph = coo_graph(ctx, coo_hubs(N, EDGES, 3, 4));
+	random_tensor(&s->b, HG_F16, N, IN, size);
+	random_tensor(&s->b, HG_F16, EDGES, 1, 1.0);
+	random_tensor(&s->b, HG_F16, N, WIDE, 1.0);
 }
 
-static void scene_record(struct scene *s, int weighed)
+static void scene_record(struct scene *s, int weighted)
 {
 	hg_tape *t = s->b.tape;
 	hg_graph *graph = s->b.graph;
 	s->x = hg_tape_variable(t, s->b.tensor[0], "x");
-	s->weight = weighed ? hg_tape_variable(t, s->b.tensor[1], "weight") : hg_none();
+	s->weight = weighted ? hg_tape_variable(t, s->b.tensor[1], "weight") : hg_none();
 	const hg_var h = hg_linear(t, hg_scale(t, s->x, -1.5f), hg_tape_param(t, s->w[0]), hg_none());
 	const hg_var sum = hg_spmm(t, graph, h, s->weight, HG_NORM_NONE, 0.75f),
 	             twice = hg_add(t, sum, hg_spmm(t, graph, h, hg_none(), HG_NORM_BOTH, 1.0f));
 	const hg_var other = hg_combine(t, h, twice, hg_tape_param(t, s->eps));
-	/* of itself, as in a GIN */
+	/* The aggregation of a node and its own term read the same operand, as in a GIN. */
 	const hg_var own =
 	    hg_combine(t, other, hg_spmm(t, graph, other, hg_none(), HG_NORM_RIGHT, 1.0f),
 	               hg_tape_param(t, s->eps));
@@ -160,35 +128,36 @@ static void same_bits(const hg_tensor *a, const hg_tensor *b, const char *what)
 	free(y);
 }
 
-static void list_all(hg_params *params)
+static void rescale_all(hg_params *params)
 {
-	list(params, &hg__op_scale, 0, 2);
-	list(params, &hg__op_linear, 0, 5);
-	list(params, &hg__op_spmm, 0, 3);
-	list(params, &hg__op_spmm, 1, 1);
-	list(params, &hg__op_add, 0, 4);
-	list(params, &hg__op_combine, 0, 6);
-	list(params, &hg__op_spmm, 2, 7);
-	list(params, &hg__op_combine, 1, 7);
-	list(params, &hg__op_linear, 1, 2);
-	list(params, &hg__op_linear, 2, 1);
-	list(params, &hg__op_add, 1, 3);
+	rescale_op(params, &hg__op_scale, 0, 2);
+	rescale_op(params, &hg__op_linear, 0, 5);
+	rescale_op(params, &hg__op_spmm, 0, 3);
+	rescale_op(params, &hg__op_spmm, 1, 1);
+	rescale_op(params, &hg__op_add, 0, 4);
+	rescale_op(params, &hg__op_combine, 0, 6);
+	rescale_op(params, &hg__op_spmm, 2, 7);
+	rescale_op(params, &hg__op_combine, 1, 7);
+	rescale_op(params, &hg__op_linear, 1, 2);
+	rescale_op(params, &hg__op_linear, 2, 1);
+	rescale_op(params, &hg__op_add, 1, 3);
 }
 
-/* Every op that can store what it makes rescaled does, with powers of its own; every op that can
- * read that does; loss, gradients, running statistics keep every bit. */
-static void a_power_of_two_changes_no_bit(void)
+/* Every op that can store its result rescaled does so, each with another power of two, and every op
+ * that can read rescaled operands does that. Output, gradients and running statistics keep every
+ * bit. */
+static void rescaled_results_change_no_bit(void)
 {
 	for (int k = 0; k < 8; k++) {
 		const hg_mode mode = k & 1 ? HG_EVAL : HG_TRAIN;
-		const int separate = k >> 1 & 1, weighed = k >> 2 & 1;
+		const int separate = k >> 1 & 1, weighted = k >> 2 & 1;
 		struct scene plain, rescaled;
 		hg_plan_info info = HG_PLAN_INFO_INIT;
-		scene_open(&plain, mode, separate, 40.0, 77);
-		scene_record(&plain, weighed);
-		scene_open(&rescaled, mode, separate, 40.0, 77);
-		list_all(rescaled.b.params);
-		scene_record(&rescaled, weighed);
+		scene_open(&plain, mode, separate);
+		scene_record(&plain, weighted);
+		scene_open(&rescaled, mode, separate);
+		rescale_all(rescaled.b.params);
+		scene_record(&rescaled, weighted);
 		CHECK_OK(hg_tape_plan(rescaled.b.tape, &info));
 		CHECK_MSG(info.rescaled == (separate ? 11 : 9) && info.promoted == 0 && info.casts == 1,
 		          "%d rescaled, %d promoted, %d casts", info.rescaled, info.promoted, info.casts);
@@ -206,7 +175,7 @@ static void a_power_of_two_changes_no_bit(void)
 		if (mode == HG_TRAIN) {
 			same_bits(hg_tape_grad(plain.b.tape, plain.x),
 			          hg_tape_grad(rescaled.b.tape, rescaled.x), "dX");
-			if (weighed)
+			if (weighted)
 				same_bits(hg_tape_grad(plain.b.tape, plain.weight),
 				          hg_tape_grad(rescaled.b.tape, rescaled.weight), "dw");
 		}
@@ -215,8 +184,9 @@ static void a_power_of_two_changes_no_bit(void)
 	}
 }
 
-/* Bounds, verdicts and headroom are told of the value, whatever is stored. */
-static void what_is_told_is_told_of_the_value(void)
+/* Bounds, verdicts and headroom are those of the value, not of the rescaled number that is
+ * stored. */
+static void bounds_are_those_of_the_value_not_of_the_stored_number(void)
 {
 	struct bench b;
 	hg_policy policy = hg_policy_fp16();
@@ -225,7 +195,7 @@ static void what_is_told_is_told_of_the_value(void)
 	for (int shift = 0; shift < 3; shift++) {
 		bench_open(&b, test_context(), policy, HG_TRAIN);
 		if (shift)
-			list(b.params, &hg__op_scale, 0, shift);
+			rescale_op(b.params, &hg__op_scale, 0, shift);
 		const hg_var x = hg_tape_input(b.tape, tensor_of(&b, HG_F16, 2, 2, values, HG_F32), "x",
 		                               30000.0),
 		             y = hg_scale(b.tape, x, 4.0f);
@@ -248,8 +218,9 @@ static void what_is_told_is_told_of_the_value(void)
 	}
 }
 
-/* What underflow may have made of it counts: the least |x| that is told is one that x may have. */
-static void the_least_number_is_one_that_is_stored(void)
+/* A rescaled number may have underflowed. The least |x| that the tape assumes, from which it bounds
+ * 1/x, takes this into account. */
+static void least_magnitude_allows_for_underflow(void)
 {
 	struct bench b;
 	const float x[4] = {-16.3f, 10.9f, 0.0f, 0.0f}, ones[4] = {1.0f, 1.0f, 1.0f, 1.0f};
@@ -257,7 +228,7 @@ static void the_least_number_is_one_that_is_stored(void)
 		float got[4];
 		bench_open(&b, test_context(), hg_policy_fp16(), HG_EVAL);
 		if (shift)
-			list(b.params, &hg__op_scale, 0, shift);
+			rescale_op(b.params, &hg__op_scale, 0, shift);
 		hg_tape *t = b.tape;
 		const hg_var e = hg_exp(
 		                 t, hg_tape_input(t, tensor_of(&b, HG_F16, 4, 1, x, HG_F32), "x", 16.3)),
@@ -276,8 +247,9 @@ static void the_least_number_is_one_that_is_stored(void)
 	}
 }
 
-/* Who cannot read it gets it in f32; who asks for it as it is gets an error. */
-static void others_read_it_in_f32(void)
+/* An op that cannot read a rescaled operand gets it in f32. Where that is not allowed (the output
+ * of the tape, a kept value, an operand of a shadow op) there is an error. */
+static void ops_that_read_no_rescaled_operand_get_f32(void)
 {
 	struct bench b;
 	const float values[4] = {30000.0f, -30000.0f, 1.0f, 0.0f};
@@ -285,14 +257,15 @@ static void others_read_it_in_f32(void)
 	hg_plan_info info = HG_PLAN_INFO_INIT;
 	for (int how = 0; how < 5; how++) {
 		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
-		list(b.params, &hg__op_scale, 0, 3);
+		rescale_op(b.params, &hg__op_scale, 0, 3);
 		hg_tape *t = b.tape;
 		const hg_var x = hg_tape_input(t, tensor_of(&b, HG_F16, 2, 2, values, HG_F32), "x",
 		                               30000.0),
 		             y = hg_scale(t, x, 4.0f);
 		const hg_var label =
 		    hg_tape_input(t, tensor_of(&b, HG_I32, 2, 1, labels, HG_I32), "labels", 0.0);
-		/* elu has no use for it; a loss neither, whose logits need not be of the state type */
+		/* Neither elu nor a loss reads rescaled numbers. elu's operand has to be of the state type,
+		 * the logits of a loss need not be. */
 		if (how == 0) {
 			CHECK_OK(hg_tape_compile(t, hg_softmax_xent(t, hg_elu(t, y, 1.0f), label, hg_none())));
 			CHECK_OK(hg_tape_plan(t, &info));
@@ -318,13 +291,14 @@ static void others_read_it_in_f32(void)
 	}
 }
 
-/* What is chosen: the least power of two that makes the bound fit; the largest behind a guard where
- * there is none; f32 where a reader cannot do with it. */
-static void the_least_power_that_proves_it(void)
+/* Of a result that overflowed, hg__tape_promote chooses the least power of two with which its bound
+ * fits, or one with a guard where the bound is too large or there is none. It chooses f32 (shift 0)
+ * where an op that reads the result cannot read it rescaled. */
+static void promotion_chooses_the_least_power_that_fits(void)
 {
 	static const struct {
 		const char *what;
-		float factor; /* of |x| <= 1024 */
+		float factor; /* the result is factor * x, |x| <= 1024 */
 		int relu, keep, unknown, shift;
 	} rows[] = {
 	    {"just beyond", 64.0f, 0, 0, 0, 1},     {"4 x 65536", 256.0f, 0, 0, 0, 3},
@@ -354,7 +328,7 @@ static void the_least_power_that_proves_it(void)
 	}
 }
 
-/* The line whose guard trips in a forward pass; -1: none. */
+/* The entry of the tape whose guard trips in a forward pass; -1: none. */
 static int32_t tripped_by_forward(const struct bench *b, hg_tape *tape)
 {
 	struct hg__step step;
@@ -366,10 +340,10 @@ static int32_t tripped_by_forward(const struct bench *b, hg_tape *tape)
 	return hg__overflow_node(step.overflow);
 }
 
-/* A bound that asks for more than the largest power: 65504 x 30000 needs 2^-15. The numbers fit
- * with
- * 2^-14 in the first row; in the second they do not, and the result runs in f32 at last. */
-static void the_largest_power_is_tried_once(void)
+/* A bound that asks for more than the largest power: 65504 x 30000 needs 2^-15. In the first row
+ * the numbers themselves fit with 2^-14. In the second they do not, and then the result is kept in
+ * f32. */
+static void largest_power_is_tried_before_f32(void)
 {
 	static const struct {
 		float x;
@@ -409,9 +383,12 @@ static void the_largest_power_is_tried_once(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(a_power_of_two_changes_no_bit),          TEST(what_is_told_is_told_of_the_value),
-	    TEST(the_least_number_is_one_that_is_stored), TEST(others_read_it_in_f32),
-	    TEST(the_least_power_that_proves_it),         TEST(the_largest_power_is_tried_once),
+	    TEST(rescaled_results_change_no_bit),
+	    TEST(bounds_are_those_of_the_value_not_of_the_stored_number),
+	    TEST(least_magnitude_allows_for_underflow),
+	    TEST(ops_that_read_no_rescaled_operand_get_f32),
+	    TEST(promotion_chooses_the_least_power_that_fits),
+	    TEST(largest_power_is_tried_before_f32),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

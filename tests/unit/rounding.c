@@ -1,5 +1,5 @@
-/* A CPU computes what it computes in any floating-point mode of its caller, with any number of
- * threads, and the caller has its mode back. */
+/* The floating-point mode of the caller (rounding direction, flushing of subnormal numbers) changes
+ * no result of the CPU backend, with any number of threads, and the caller's mode is restored. */
 #include <fenv.h>
 #include <omp.h>
 #include <pthread.h>
@@ -8,41 +8,29 @@
 #include <xmmintrin.h>
 #endif
 
-#include "halfgraph/train.h"
-#include "harness.h"
+#include "planted.h"
 #include "precision/half.h"
 
 /* Large enough for teams of several threads (kernels/cpu/team.h). */
 enum { N = 3000, M = 60000, D = 32, C = 5, EPOCHS = 4 };
 
-struct data {
-	int32_t dst[M], src[M], label[N];
-	float x[N][D];
-};
-
-static void make_data(struct data *d)
+static struct planted make_task(void)
 {
 	test_reseed(11);
-	for (int e = 0; e < M; e++) {
-		d->dst[e] = (int32_t)test_below(e % 3 ? N : 40); /* hubs among them */
-		d->src[e] = (int32_t)test_below(N);
-	}
-	for (int i = 0; i < N; i++) {
-		d->label[i] = i % C;
-		for (int c = 0; c < D; c++)
-			d->x[i][c] = (float)test_normal();
-	}
+	const struct planted_features features = {.noise = 1.0};
+	return planted_make(coo_hubs(N, M, 3, 40), D, C, features);
 }
 
 struct run {
-	const struct data *data;
+	const struct planted *task;
 	const char *model;
 	hg_policy policy;
 	int threads;
-	unsigned (*enter)(
-	    void);     /* the mode of the caller, while it trains; gives back what mode_now gives */
-	uint64_t hash; /* of logits and loss */
-	int kept;      /* its mode was what it was */
+	/* Sets the caller's mode in which the run trains, and returns what mode_now returns then. */
+	unsigned (*enter)(void);
+	/* Results: a hash of logits and loss, and whether the run left the mode as it was. */
+	uint64_t hash;
+	int kept;
 };
 
 static unsigned mode_now(void)
@@ -54,24 +42,25 @@ static unsigned mode_now(void)
 #endif
 }
 
-static unsigned nearest(void)
+static unsigned round_to_nearest(void)
 {
 	return mode_now();
 }
-static unsigned upward(void)
+static unsigned round_upward(void)
 {
 	fesetround(FE_UPWARD);
 	return mode_now();
 }
-static unsigned towards_zero(void)
+static unsigned round_towards_zero(void)
 {
 	fesetround(FE_TOWARDZERO);
 	return mode_now();
 }
 #ifdef __SSE2__
-static unsigned flushed(void)
+static unsigned flush_subnormals(void)
 {
-	_mm_setcsr(_mm_getcsr() | 0x8040u); /* as programs that are linked with -ffast-math begin */
+	/* A program that is linked with -ffast-math starts in this mode. */
+	_mm_setcsr(_mm_getcsr() | 0x8040u);
 	return mode_now();
 }
 #endif
@@ -81,67 +70,50 @@ static uint64_t mix(uint64_t hash, uint32_t bits)
 	return (hash ^ bits) * 0x100000001B3ull;
 }
 
-/* What the host itself computes, weights to begin with, is made before the mode changes. */
+/* The mode changes only after the features and the initial weights are made: the host computes
+ * those in the mode of the caller. */
 static void train(struct run *r)
 {
-	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
-	hg_context *ctx = NULL;
-	hg_graph *graph = NULL;
-	hg_tensor *x = NULL;
-	hg_train *train = NULL;
-	hg_train_data in = HG_TRAIN_DATA_INIT;
+	struct planted_run run;
 	hg_train_config c = hg_train_config_default(r->model);
-	hg_train_report report = HG_TRAIN_REPORT_INIT;
-	config.device = HG_DEVICE_CPU;
-	config.threads = r->threads;
-	CHECK_OK(hg_context_create(&config, &ctx));
-	CHECK_OK(hg_graph_from_coo(ctx, N, N, M, r->data->dst, r->data->src, NULL, NULL, &graph));
-	CHECK_OK(hg_tensor_create(ctx, r->policy.state, N, D, &x));
-	CHECK_OK(hg_tensor_upload(x, r->data->x, HG_F32));
-	in.input.graph = graph;
-	in.input.x = x;
-	in.labels = r->data->label;
 	c.policy = r->policy;
 	c.epochs = EPOCHS;
-	CHECK_OK(hg_train_create(ctx, &c, &in, &train));
+	planted_open(&run, test_cpu_context(r->threads), r->task, r->policy.state, 0);
+	planted_begin(&run, &c);
 	const unsigned mode = r->enter();
-	const hg_status status = hg_train_run(train, &report);
+	const hg_status status = hg_train_run(run.train, &run.report);
 	r->kept = mode_now() == mode;
 	fesetenv(FE_DFL_ENV);
-	CHECK_MSG(status >= 0, "%s", hg_context_error(ctx));
+	CHECK_MSG(status >= 0, "%s", hg_context_error(run.ctx));
 	static float logits[N][C];
 	static int32_t prediction[N];
-	CHECK_OK(hg_train_predict(train, prediction, &logits[0][0]));
-	r->hash = mix(0, hg__float_bits((float)report.final_loss));
+	CHECK_OK(hg_train_predict(run.train, prediction, &logits[0][0]));
+	r->hash = mix(0, hg__float_bits((float)run.report.final_loss));
 	for (int i = 0; i < N; i++)
 		for (int k = 0; k < C; k++)
 			r->hash = mix(r->hash, hg__float_bits(logits[i][k]));
-	hg_train_free(train);
-	hg_tensor_free(x);
-	hg_graph_free(graph);
-	hg_context_free(ctx);
+	planted_close(&run);
 }
 
-static void bits_do_not_depend_on_the_callers_mode(void)
+static void bits_do_not_depend_on_the_mode_of_the_caller(void)
 {
-	static struct data data;
+	struct planted task = make_task();
 	static unsigned (*const modes[])(void) = {
-	    nearest,
-	    upward,
-	    towards_zero,
+	    round_to_nearest,
+	    round_upward,
+	    round_towards_zero,
 #ifdef __SSE2__
-	    flushed,
+	    flush_subnormals,
 #endif
 	};
 	static const char *const models[] = {"gcn", "gin", "gat"};
 	const hg_policy policies[] = {hg_policy_fp16(), hg_policy_fp32()};
-	make_data(&data);
 	for (int m = 0; m < 3; m++)
 		for (int p = 0; p < 2; p++) {
 			uint64_t expected = 0;
 			for (int threads = 1; threads <= 4; threads += 3)
 				for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) {
-					struct run r = {&data, models[m], policies[p], threads, modes[k], 0, 0};
+					struct run r = {&task, models[m], policies[p], threads, modes[k], 0, 0};
 					train(&r);
 					expected = expected ? expected : r.hash;
 					CHECK_MSG(r.hash == expected, "%s, %s, %d threads, mode %zu: other bits",
@@ -149,9 +121,10 @@ static void bits_do_not_depend_on_the_callers_mode(void)
 					CHECK_MSG(r.kept, "%s: mode %zu is not what it was", models[m], k);
 				}
 		}
+	planted_free(&task);
 }
 
-/* A thread of the program whose team was made in another mode. */
+/* A thread of the program that has started its OpenMP team in another mode than it trains in. */
 static void *train_with_a_team_of_another_mode(void *user)
 {
 	struct run *r = user;
@@ -165,24 +138,24 @@ static void *train_with_a_team_of_another_mode(void *user)
 	return NULL;
 }
 
-static void bits_do_not_depend_on_who_made_the_threads(void)
+static void bits_do_not_depend_on_the_mode_of_a_team(void)
 {
-	static struct data data;
-	make_data(&data);
-	struct run alone = {&data, "gin", hg_policy_fp16(), 1, nearest, 0, 0};
-	struct run beside = {&data, "gin", hg_policy_fp16(), 4, nearest, 0, 0};
+	struct planted task = make_task();
+	struct run alone = {&task, "gin", hg_policy_fp16(), 1, round_to_nearest, 0, 0};
+	struct run beside = {&task, "gin", hg_policy_fp16(), 4, round_to_nearest, 0, 0};
 	pthread_t thread;
 	train(&alone);
 	CHECK(pthread_create(&thread, NULL, train_with_a_team_of_another_mode, &beside) == 0);
 	CHECK(pthread_join(thread, NULL) == 0);
 	CHECK(alone.hash == beside.hash);
+	planted_free(&task);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(bits_do_not_depend_on_the_callers_mode),
-	    TEST(bits_do_not_depend_on_who_made_the_threads),
+	    TEST(bits_do_not_depend_on_the_mode_of_the_caller),
+	    TEST(bits_do_not_depend_on_the_mode_of_a_team),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

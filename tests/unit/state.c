@@ -1,5 +1,5 @@
-/* The state of a run: out of one and into another it goes on with the same bits; what does not fit
- * changes nothing. */
+/* The state of a run. A run that takes over the state of another continues it with the same bits. A
+ * state that does not fit is refused and changes nothing. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,56 +10,26 @@
 #include "unit/capturing.h"
 #include "unit/faulty.h"
 
-typedef hg_context *(*open_fn)(void);
-
-/* 20 epochs; 10, and 10 of another run from their state. */
-static void resume(open_fn open, hg_train_config c)
+static void hand_over(struct small_run *from, struct small_run *to)
 {
-	static struct small_run whole, first, second;
-	hg_train_config twice = c;
-	twice.epochs = 2 * c.epochs;
-	small_open(&whole, open(), twice);
-	small_go(&whole);
-	hg_state *expected = small_state(&whole);
-	small_open(&first, open(), c);
-	small_go(&first);
-	hg_state *half = small_state(&first);
-	small_close(&first);
-	small_open(&second, open(), c);
-	CHECK_MSG(hg_train_set_state(second.train, half) == HG_OK, "%s", hg_context_error(second.ctx));
-	hg_state *again = small_state(&second);
-	check_same_state(half, again, 1);
-	small_go(&second);
-	hg_state *found = small_state(&second);
-	check_same_state(expected, found, 1);
-	CHECK_EQ_I(found->step, 20);
-	CHECK_EQ_I(second.report.epochs_run, 10);
-	CHECK(memcmp(whole.loss + c.epochs, second.loss, (size_t)c.epochs * sizeof *second.loss) == 0);
-	CHECK(whole.step.skipped == second.step.skipped &&
-	      whole.step.loss_scale >= second.step.loss_scale &&
-	      whole.step.loss_scale <= second.step.loss_scale);
-	hg_state_free(expected);
-	hg_state_free(half);
-	hg_state_free(again);
-	hg_state_free(found);
-	small_close(&whole);
-	small_close(&second);
+	hg_state *state = small_state(from);
+	CHECK_MSG(hg_train_set_state(to->train, state) == HG_OK, "%s", hg_context_error(to->ctx));
+	hg_state_free(state);
 }
 
-static void runs_go_on_bit_for_bit(void)
+static void resumed_runs_have_the_same_bits(void)
 {
 	static const char *const policies[] = {"fp32", "fp16", "fp16-discretized", "fp16-naive"};
-	static const open_fn devices[] = {test_context, capturing_context};
 	for (size_t d = 0; d < 2; d++)
 		for (const char *const *model = hg_model_names(); *model; model++)
 			for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++)
-				resume(devices[d], small_config(*model, policies[p]));
+				check_resumed_run(devices[d], small_config(*model, policies[p]), hand_over);
 }
 
-/* Sums times lambda overflow behind their guards in the first steps, and are stored x 2^-k, or run
- * in f32 where no k is enough. The run that goes on knows them; one that is put back to its
- * beginning forgets them. */
-static void promoted_nodes_stay_so(void)
+/* Sums times lambda overflow behind their guards in the first steps. From then on they are
+ * rescaled, or kept in f32 where no power of two is enough. The state of the run says so. A run
+ * that is put back to its first state does not rescale them. */
+static void promotions_are_part_of_the_state(void)
 {
 	static const float lambdas[] = {4096.0f, 0x1p24f};
 	for (int rescaled = 1; rescaled >= 0; rescaled--) {
@@ -69,7 +39,7 @@ static void promoted_nodes_stay_so(void)
 		c.model.lambda = lambdas[!rescaled];
 		small_open(&r, test_context(), c);
 		hg_state *begin = small_state(&r);
-		small_go(&r);
+		small_train(&r);
 		hg_state *end = small_state(&r);
 		CHECK_MSG(r.report.replans > 0 && end->promotions > 0 && r.report.loss_finite, "%d replans",
 		          r.report.replans);
@@ -83,34 +53,35 @@ static void promoted_nodes_stay_so(void)
 		hg_state_free(end);
 		hg_state_free(again);
 		small_close(&r);
-		resume(test_context, c);
+		check_resumed_run(test_context, c, hand_over);
 	}
 }
 
-static void every_optimiser_goes_on(void)
+static void every_optimiser_can_be_resumed(void)
 {
 	hg_train_config c = small_config("gcn", "fp16");
-	c.policy.loss_scale.init_scale = 0x1p24f; /* skipped steps first */
+	c.policy.loss_scale.init_scale = 0x1p24f; /* overflows: the first steps are skipped */
 	c.policy.loss_scale.hysteresis = 2;
 	for (int kind = HG_SGD; kind <= HG_ADAMW; kind++) {
 		c.optim.kind = (hg_optim_kind)kind;
 		for (int momentum = 0; momentum < (kind == HG_SGD ? 2 : 1); momentum++) {
 			c.optim.momentum = 0.9f * (float)momentum;
-			resume(test_context, c);
+			check_resumed_run(test_context, c, hand_over);
 		}
 	}
 }
 
-/* After a run the parameters are the best epoch's, the state is the last step's. */
-static void the_last_step_is_kept_beside_the_best(void)
+/* After a run the parameters are those of the best epoch, but the state is that of the last
+ * step. */
+static void state_is_that_of_the_last_step(void)
 {
 	static struct small_run a, b;
 	hg_train_config c = small_config("gcn", "fp32");
-	c.optim.lr = 0.5f; /* too large to go on improving */
+	c.optim.lr = 0.5f; /* too large for the run to improve for long */
 	c.epochs = 30;
 	c.eval_every = 1;
 	small_open(&a, test_context(), c);
-	small_go(&a);
+	small_train(&a);
 	CHECK(a.report.best_epoch < a.report.epochs_run);
 	hg_state *last = small_state(&a);
 	small_open(&b, test_context(), c);
@@ -130,9 +101,9 @@ static void the_last_step_is_kept_beside_the_best(void)
 	small_close(&b);
 }
 
-/* What cannot be narrowed becomes infinite in the working copy, and NaN stays: the state of a run
- * gone wrong is a state. */
-static void weights_that_are_no_numbers(void)
+/* The state of a run that has diverged can be taken over, too. A weight beyond the range of halves
+ * is infinite in the working copy, and NaN stays NaN. */
+static void nonfinite_weights_are_taken_over(void)
 {
 	static struct small_run r;
 	hg_half working[SMALL_D * 16];
@@ -153,7 +124,7 @@ static void weights_that_are_no_numbers(void)
 	small_close(&r);
 }
 
-/* Mistakes, each made in a state of a GCN that would fit. */
+/* Each of these makes one mistake in a state that fits a GCN. */
 static void no_tensor(hg_state *s)
 {
 	s->tensors--;
@@ -236,11 +207,11 @@ static const struct {
     {step_negative, HG_ERR_ARG, "step counter"},
 };
 
-static void what_does_not_fit_changes_nothing(void)
+static void refused_states_change_nothing(void)
 {
 	static struct small_run r;
 	small_open(&r, test_context(), small_config("gcn", "fp16"));
-	small_go(&r);
+	small_train(&r);
 	hg_state *before = small_state(&r);
 	for (size_t k = 0; k < sizeof mistakes / sizeof mistakes[0]; k++) {
 		hg_state *state = small_state(&r);
@@ -251,7 +222,7 @@ static void what_does_not_fit_changes_nothing(void)
 		          hg_context_error(r.ctx));
 		CHECK_CONTAINS(hg_context_error(r.ctx), mistakes[k].part);
 		state->tensors = whole.tensors > state->tensors ? whole.tensors : state->tensors;
-		state->tensor[1].moments = 2; /* what it owns is given back */
+		state->tensor[1].moments = 2; /* so that hg_state_free frees all of them */
 		hg_state_free(state);
 		state = small_state(&r);
 		check_same_state(before, state, 1);
@@ -263,8 +234,8 @@ static void what_does_not_fit_changes_nothing(void)
 	small_close(&r);
 }
 
-/* A model of another kind is named beside its parameters. */
-static void another_model_is_named(void)
+/* Where the model is of another kind, the error names both kinds beside the parameters. */
+static void state_of_another_model_is_refused(void)
 {
 	static struct small_run gcn, gin;
 	small_open(&gcn, test_context(), small_config("gcn", "fp16"));
@@ -277,16 +248,16 @@ static void another_model_is_named(void)
 	small_close(&gin);
 }
 
-/* Another configuration takes the weights and says in what it differs; a loss scale of another
- * policy begins anew. */
-static void another_configuration_goes_on_and_says_so(void)
+/* A run with another configuration takes the weights over, and its message names the setting that
+ * differs. With another policy its loss scale starts from the beginning. */
+static void state_of_another_configuration_is_taken_with_a_message(void)
 {
 	static struct small_run a, b;
 	hg_train_config c = small_config("gcn", "fp16");
 	small_open(&a, test_context(), c);
-	small_go(&a);
+	small_train(&a);
 	hg_state *state = small_state(&a);
-	c.model.dropout = 0.3f; /* said as it is typed, not as 0.300000012 */
+	c.model.dropout = 0.3f; /* the message has the short form, not 0.300000012 */
 	small_open(&b, test_context(), c);
 	CHECK_STATUS(hg_train_set_state(b.train, state), HG_INFO_DIFFERS);
 	CHECK_CONTAINS(hg_context_error(b.ctx), "model.dropout is 0.5 in the state, the run has 0.3:");
@@ -303,15 +274,15 @@ static void another_configuration_goes_on_and_says_so(void)
 	      state->loss_scale.scale > 1.0f);
 	CHECK(taken->loss_scale.applied == state->loss_scale.applied && taken->step == state->step);
 	CHECK(memcmp(taken->tensor[0].moment[1], state->tensor[0].moment[1], 16 * sizeof(float)) == 0);
-	small_go(&b);
+	small_train(&b);
 	hg_state_free(taken);
 	hg_state_free(state);
 	small_close(&a);
 	small_close(&b);
 }
 
-/* A loop of one's own: parameters and optimiser, no hg_train. */
-static void an_optimiser_alone_has_a_state(void)
+/* Parameters and an optimiser without a hg_train, as in a training loop of the user. */
+static void optimiser_without_a_run_has_a_state(void)
 {
 	hg_context *ctx = test_context();
 	hg_optim_config config = HG_OPTIM_CONFIG_INIT;
@@ -347,7 +318,7 @@ static void an_optimiser_alone_has_a_state(void)
 	hg_context_free(ctx);
 }
 
-static void a_state_by_hand(void)
+static void states_are_built_by_calls(void)
 {
 	hg_state *s = NULL;
 	hg_state_tensor *t = NULL;
@@ -378,10 +349,10 @@ static void a_state_by_hand(void)
 	CHECK_STATUS(hg_state_add_promotion(s, &node), HG_ERR_ARG);
 	node.shift = -1;
 	CHECK_STATUS(hg_state_add_promotion(s, &node), HG_ERR_ARG);
-	node.nth = 1, node.shift = 0;
+	node.shift = 0;
 	node.nth = -1;
 	CHECK_STATUS(hg_state_add_promotion(s, &node), HG_ERR_ARG);
-	memset(setting.name, 'x', sizeof setting.name); /* no end */
+	memset(setting.name, 'x', sizeof setting.name); /* not terminated */
 	CHECK_STATUS(hg_state_add_setting(s, &setting), HG_ERR_ARG);
 	CHECK(s->tensors == 40 && s->settings == 1 && hg_state_find_setting(s, "seed")->integer == 3);
 	CHECK_STR(hg_state_fault(NULL), "it is NULL");
@@ -389,9 +360,10 @@ static void a_state_by_hand(void)
 	hg_state_free(NULL);
 }
 
-/* Every allocation of the context fails once: a status, and the run is where it was. (The state's
- * own memory is malloc's: tests/data/nomem.c.) */
-static void without_memory_nothing_changes(void)
+/* Every allocation of the context fails once. The call returns a status, and the run is as it was
+ * before. (tests/data/nomem.c does the same with the memory of the state itself, which is
+ * malloc's.) */
+static void failed_allocations_change_nothing(void)
 {
 	static struct small_run r;
 	struct faulty f;
@@ -400,7 +372,8 @@ static void without_memory_nothing_changes(void)
 	hg_state *before = small_state(&r), *other = small_state(&r);
 	const hg_promotion node = {.op = "spmm", .layer = "conv0"};
 	other->tensor[0].master[0] = 9.0f;
-	CHECK_OK(hg_state_add_promotion(other, &node)); /* so that tapes are recorded again, and back */
+	/* Because of this promotion, the tapes have to be recorded again. */
+	CHECK_OK(hg_state_add_promotion(other, &node));
 	hg_status status = HG_ERR_NOMEM;
 	for (int64_t k = 0; status == HG_ERR_NOMEM; k++) {
 		f.calls = 0;
@@ -413,7 +386,7 @@ static void without_memory_nothing_changes(void)
 		CHECK(k < 1000);
 	}
 	CHECK_STATUS(status, HG_OK);
-	small_go(&r);
+	small_train(&r);
 	CHECK_OK(hg_train_set_state(r.train, before));
 	for (int64_t k = 0; status == HG_OK || status == HG_ERR_NOMEM; k++) {
 		hg_state *out = NULL;
@@ -437,12 +410,17 @@ static void without_memory_nothing_changes(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(runs_go_on_bit_for_bit),         TEST(promoted_nodes_stay_so),
-	    TEST(every_optimiser_goes_on),        TEST(the_last_step_is_kept_beside_the_best),
-	    TEST(weights_that_are_no_numbers),    TEST(what_does_not_fit_changes_nothing),
-	    TEST(another_model_is_named),         TEST(another_configuration_goes_on_and_says_so),
-	    TEST(an_optimiser_alone_has_a_state), TEST(a_state_by_hand),
-	    TEST(without_memory_nothing_changes),
+	    TEST(resumed_runs_have_the_same_bits),
+	    TEST(promotions_are_part_of_the_state),
+	    TEST(every_optimiser_can_be_resumed),
+	    TEST(state_is_that_of_the_last_step),
+	    TEST(nonfinite_weights_are_taken_over),
+	    TEST(refused_states_change_nothing),
+	    TEST(state_of_another_model_is_refused),
+	    TEST(state_of_another_configuration_is_taken_with_a_message),
+	    TEST(optimiser_without_a_run_has_a_state),
+	    TEST(states_are_built_by_calls),
+	    TEST(failed_allocations_change_nothing),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,9 +1,10 @@
-/* The step object: the same bits as the three calls it stands for, however its steps are launched,
- * and what it remembers of the last steps. */
+/* The step object gives the same bits as the three calls that it stands for, however its steps are
+ * launched, and it remembers the results of the last steps. */
 #include "halfgraph/ops.h"
 #include "unit/step_rig.h"
 
-/* Ways to make 50 steps; count 0 ends the list, the last count repeats. */
+/* Ways to run 50 steps: how many steps each call of hg_step_run is asked for. 0 ends the list, and
+ * the last number is repeated. */
 static const struct way {
 	const char *name;
 	int eager, per_launch, count[6];
@@ -33,8 +34,8 @@ static void trace_way(struct trace *t, open_fn open, const struct way *way, cons
 	rig_close(&r);
 }
 
-/* Dropout, batch norm's running statistics, Adam's bias correction: whatever counts steps must
- * count them alike. */
+/* Dropout, running statistics and the bias correction of Adam depend on the number of the step: in
+ * every way of launching, all of them must count the same steps. */
 static void every_way_gives_the_same_bits(const void *item)
 {
 	const open_fn open = *(const open_fn *)item;
@@ -46,14 +47,14 @@ static void every_way_gives_the_same_bits(const void *item)
 		for (int w = 0; w < WAYS; w++) {
 			trace_way(&other, open, &ways[w], *model, 0.0f);
 			test_note("%s, %s", *model, ways[w].name);
-			same_trace(&plain, &other, ways[w].name);
+			check_same_trace(&plain, &other, ways[w].name);
 		}
 	}
 }
 
-/* A loss scale that overflows at first, backs off, and grows into the next overflow every few
- * steps. */
-static void skipped_steps_are_skipped_alike(const void *item)
+/* The loss scale overflows at first, becomes smaller, and grows again until the next overflow,
+ * every few steps. */
+static void every_way_skips_the_same_steps(const void *item)
 {
 	const open_fn open = *(const open_fn *)item;
 	static struct trace plain, other;
@@ -68,12 +69,12 @@ static void skipped_steps_are_skipped_alike(const void *item)
 		          "%s: %d skipped, %d grew", *model, skipped, grew);
 		for (int w = 0; w < WAYS; w++) {
 			trace_way(&other, open, &ways[w], *model, 0x1p40f);
-			same_trace(&plain, &other, ways[w].name);
+			check_same_trace(&plain, &other, ways[w].name);
 		}
 	}
 }
 
-/* ---- what changes between runs ---- */
+/* ---- changes between runs ---- */
 
 static hg_status count_nodes(void *user, const hg_tape *tape, int32_t line, int backward,
                              const struct hg__call *call)
@@ -86,8 +87,8 @@ static hg_status count_nodes(void *user, const hg_tape *tape, int32_t line, int 
 	return HG_OK;
 }
 
-/* Another tape, a hundred times as wide: its scratch moves the workspace that captured kernels
- * point to. */
+/* Another tape with a hundred times as many columns. It needs a larger workspace than the one that
+ * captured kernels point to. */
 static hg_tape *wide_tape(struct rig *r, hg_tensor **x)
 {
 	enum { WIDE = 100 * D };
@@ -101,8 +102,8 @@ static hg_tape *wide_tape(struct rig *r, hg_tensor **x)
 	return tape;
 }
 
-/* The same events, by the three calls (no step object) or by runs of a step object. */
-static void eventful_run(struct trace *t, open_fn open, int with_step)
+/* The same changes between steps, with the three calls or with a step object. */
+static void run_with_changes(struct trace *t, open_fn open, int with_step)
 {
 	static float x[N * D];
 	struct rig r;
@@ -116,7 +117,7 @@ static void eventful_run(struct trace *t, open_fn open, int with_step)
 	for (int phase = 0; phase < 7; phase++) {
 		if (phase == 1)
 			CHECK_OK(hg_optim_set_lr(r.optim, 0, 0.003f));
-		if (phase == 2) { /* the group table moves */
+		if (phase == 2) { /* the table of groups gets another address */
 			CHECK_OK(hg_optim_add_group(r.optim, 0.05f, 0.0f, &group));
 			CHECK_OK(hg_optim_assign(r.optim, hg_params_at(r.params, 0), group));
 		}
@@ -128,7 +129,7 @@ static void eventful_run(struct trace *t, open_fn open, int with_step)
 				x[i] *= 0.5f;
 			CHECK_OK(hg_tensor_upload(r.x, x, HG_F32));
 		}
-		if (phase == 6) /* a step of another kind in between */
+		if (phase == 6) /* one step by the three calls in between */
 			plain_step(&r, t);
 		if (with_step)
 			step_run(&r, t, 6);
@@ -139,25 +140,25 @@ static void eventful_run(struct trace *t, open_fn open, int with_step)
 		CHECK((nodes > 0) == (phase >= 4));
 		hg_tape_free(tape);
 	}
-	/* as after any step: forward comes first */
+	/* As after every step, backward needs a forward pass first. */
 	CHECK_STATUS(hg_tape_backward(r.tape), HG_ERR_STATE);
 	trace_weights(t, &r);
 	hg_tensor_free(wide);
 	rig_close(&r);
 }
 
-static void changes_between_runs_are_noticed(const void *item)
+static void changes_between_runs_take_effect(const void *item)
 {
 	const open_fn open = *(const open_fn *)item;
 	static struct trace plain, stepped;
-	eventful_run(&plain, open, 0);
-	eventful_run(&stepped, open, 1);
-	same_trace(&plain, &stepped, "with events");
+	run_with_changes(&plain, open, 0);
+	run_with_changes(&stepped, open, 1);
+	check_same_trace(&plain, &stepped, "with events");
 }
 
 /* ---- results ---- */
 
-static void the_last_results_are_remembered(const void *item)
+static void last_results_are_remembered(const void *item)
 {
 	const open_fn open = *(const open_fn *)item;
 	struct rig r;
@@ -194,7 +195,7 @@ static void the_last_results_are_remembered(const void *item)
 	rig_close(&r);
 }
 
-static void mistakes_are_named(const void *item)
+static void mistakes_are_refused_by_name(const void *item)
 {
 	const open_fn open = *(const open_fn *)item;
 	struct rig r;
@@ -232,7 +233,8 @@ static void mistakes_are_named(const void *item)
 	CHECK_STATUS(hg_step_read(NULL, 0, NULL, NULL), HG_ERR_ARG);
 	CHECK_STATUS(hg_step_get_launch(r.step, NULL), HG_ERR_ARG);
 	CHECK_OK(hg_step_run(r.step, 3));
-	/* captured or not, the optimiser does not know it */
+	/* A parameter that the optimiser does not know is an error whether or not steps are
+	 * captured. */
 	CHECK_OK(hg_params_add(r.params, "late", 1, 1, HG_INIT_ONES, 0, &late));
 	CHECK_STATUS(hg_step_run(r.step, 1), HG_ERR_STATE);
 	CHECK_CONTAINS(hg_context_error(r.ctx), "when the optimiser was made");
@@ -242,13 +244,13 @@ static void mistakes_are_named(const void *item)
 	rig_close(&r);
 }
 
-/* Several steps go in one launch, and what was captured is given back. */
+/* Several steps are in one launch, and captured work is freed. */
 static void launches_are_counted(void)
 {
 	struct rig r;
 	rig_open(&r, capturing_context(), "gat", 0.0f);
 	rig_step(&r, 0, 8);
-	CHECK_OK(hg_step_run(r.step, 1 + 3 * 8 + 5)); /* the first call by call */
+	CHECK_OK(hg_step_run(r.step, 1 + 3 * 8 + 5)); /* the first step runs call by call */
 	CHECK(capturing.captures == 2 && capturing.launches == 3 + 5 && capturing.kept == 2);
 	rig_close(&r);
 	CHECK_EQ_I(capturing.kept, 0);
@@ -257,12 +259,9 @@ static void launches_are_counted(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    ON_BOTH(every_way_gives_the_same_bits),
-	    ON_BOTH(skipped_steps_are_skipped_alike),
-	    ON_BOTH(changes_between_runs_are_noticed),
-	    ON_BOTH(the_last_results_are_remembered),
-	    ON_BOTH(mistakes_are_named),
-	    TEST(launches_are_counted),
+	    ON_BOTH(every_way_gives_the_same_bits),    ON_BOTH(every_way_skips_the_same_steps),
+	    ON_BOTH(changes_between_runs_take_effect), ON_BOTH(last_results_are_remembered),
+	    ON_BOTH(mistakes_are_refused_by_name),     TEST(launches_are_counted),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

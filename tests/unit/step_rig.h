@@ -6,16 +6,15 @@
 #include <string.h>
 
 #include "autograd/tape.h"
-#include "graphs.h"
 #include "halfgraph/model.h"
 #include "halfgraph/ops_norm.h"
 #include "halfgraph/step.h"
-#include "harness.h"
+#include "planted.h"
 #include "unit/capturing.h"
 
-/* What the tests of the step object share: a model with its tape and optimiser, a trace of a run,
- * and the devices. On a GPU steps are captured; on a CPU they run call by call through the same
- * functions, and on a CPU that pretends to capture (capturing.h) as on a GPU. */
+/* What the tests of the step object share: a model with its tape and optimiser, and a trace of a
+ * run. On a GPU steps are captured. On a CPU the same functions run them call by call, and on the
+ * CPU of capturing.h as on a GPU. */
 
 enum { N = 200, M = 1600, D = 12, C = 4, STEPS = 50, WEIGHTS = 8192 };
 
@@ -32,28 +31,23 @@ struct rig {
 	hg_step *step;
 };
 
-/* The devices that every case runs on. */
-typedef hg_context *(*open_fn)(void);
-static const open_fn devices[] = {test_context, capturing_context};
-
 static inline void make_data(struct rig *r)
 {
-	static int32_t label[N];
-	static float x[N][D];
 	test_reseed(21);
-	r->graph = coo_graph(r->ctx, coo_hub(N, M, 5, 0));
-	for (int i = 0; i < N; i++) {
-		label[i] = i % 7 ? i % C : -1;
-		for (int c = 0; c < D; c++)
-			x[i][c] = (float)(test_normal() + (c % C == i % C ? 1.0 : 0.0));
-	}
+	const struct planted_features features = {.noise = 1.0, .signal = 1.0};
+	struct planted task = planted_make(coo_hub(N, M, 5, 0), D, C, features);
+	for (int i = 0; i < N; i += 7)
+		task.label[i] = -1;
+	r->graph = coo_to_graph(r->ctx, &task.edges);
 	CHECK_OK(hg_tensor_create(r->ctx, HG_F16, N, D, &r->x));
-	CHECK_OK(hg_tensor_upload(r->x, x, HG_F32));
+	CHECK_OK(hg_tensor_upload(r->x, task.x, HG_F32));
 	CHECK_OK(hg_tensor_create(r->ctx, HG_I32, N, 1, &r->label));
-	CHECK_OK(hg_tensor_upload(r->label, label, HG_I32));
+	CHECK_OK(hg_tensor_upload(r->label, task.label, HG_I32));
+	planted_free(&task);
 }
 
-/* A model, its tape and optimiser; takes the context. scale 0: the policy's own. */
+/* Makes a model, its tape and its optimiser. Takes the context. scale: the loss scale at the start;
+ * 0: the default of the policy. */
 static inline void rig_open(struct rig *r, hg_context *ctx, const char *name, float scale)
 {
 	hg_policy policy = hg_policy_fp16();
@@ -104,13 +98,14 @@ static inline void rig_step(struct rig *r, int eager, int per_launch)
 	CHECK_OK(hg_step_create(r->tape, r->optim, &config, &r->step));
 }
 
-/* What a run leaves: results of every step, weights and running statistics at the end. */
+/* The results of a run: loss and outcome of every step, weights and running statistics at the
+ * end. */
 struct trace {
 	int steps;
 	double loss[STEPS];
 	hg_step_info info[STEPS];
-	/* name of the first parameter whose gradient was not finite; the one in info goes with the
-	 * parameters */
+	/* Name of the first parameter whose gradient was not finite. The pointer in `info` is valid
+	 * only while the parameters live. */
 	char first[STEPS][32];
 	int64_t weights;
 	float weight[WEIGHTS];
@@ -128,8 +123,8 @@ static inline void trace_weights(struct trace *t, const struct rig *r)
 	}
 }
 
-static inline void same_info(const hg_step_info *a, const hg_step_info *b, const char *what,
-                             int step)
+static inline void check_same_info(const hg_step_info *a, const hg_step_info *b, const char *what,
+                                   int step)
 {
 	CHECK_MSG(a->applied == b->applied && a->reason == b->reason &&
 	              a->loss_scale == b->loss_scale && a->nonfinite == b->nonfinite &&
@@ -142,21 +137,21 @@ static inline void same_info(const hg_step_info *a, const hg_step_info *b, const
 	          b->grad_norm, (long long)b->nonfinite);
 }
 
-static inline void same_trace(const struct trace *a, const struct trace *b, const char *what)
+static inline void check_same_trace(const struct trace *a, const struct trace *b, const char *what)
 {
 	CHECK_EQ_I(a->steps, b->steps);
 	CHECK_EQ_I(a->weights, b->weights);
 	for (int i = 0; i < a->steps; i++) {
 		CHECK_MSG(memcmp(&a->loss[i], &b->loss[i], sizeof a->loss[i]) == 0,
 		          "%s: loss of step %d: %.17g, %.17g", what, i, a->loss[i], b->loss[i]);
-		same_info(&a->info[i], &b->info[i], what, i);
+		check_same_info(&a->info[i], &b->info[i], what, i);
 		CHECK_STR(a->first[i], b->first[i]);
 	}
 	CHECK_MSG(memcmp(a->weight, b->weight, (size_t)a->weights * sizeof(float)) == 0, "%s: weights",
 	          what);
 }
 
-/* The entry of the next step. */
+/* Where the outcome of the next step goes. */
 static inline hg_step_info *next_info(struct trace *t)
 {
 	const hg_step_info none = HG_STEP_INFO_INIT;
@@ -164,14 +159,14 @@ static inline hg_step_info *next_info(struct trace *t)
 	return &t->info[t->steps];
 }
 
-static inline void finish_entry(struct trace *t)
+static inline void finish_step(struct trace *t)
 {
 	const char *first = t->info[t->steps].first_nonfinite;
 	(void)snprintf(t->first[t->steps], sizeof t->first[0], "%s", first ? first : "");
 	t->steps++;
 }
 
-/* One step by the three calls. */
+/* One step by the three calls that a step object stands for: forward, backward, update. */
 static inline void plain_step(struct rig *r, struct trace *t)
 {
 	CHECK_OK(hg_tape_forward(r->tape));
@@ -179,7 +174,7 @@ static inline void plain_step(struct rig *r, struct trace *t)
 	CHECK_OK(hg_optim_step(r->optim));
 	CHECK_OK(hg_tape_scalar(r->tape, r->loss, &t->loss[t->steps]));
 	CHECK_OK(hg_optim_info(r->optim, next_info(t)));
-	finish_entry(t);
+	finish_step(t);
 }
 
 static inline void step_run(struct rig *r, struct trace *t, int count)
@@ -187,7 +182,7 @@ static inline void step_run(struct rig *r, struct trace *t, int count)
 	CHECK_MSG(hg_step_run(r->step, count) == HG_OK, "%s", hg_context_error(r->ctx));
 	for (int i = 0; i < count; i++) {
 		CHECK_OK(hg_step_read(r->step, count - 1 - i, &t->loss[t->steps], next_info(t)));
-		finish_entry(t);
+		finish_step(t);
 	}
 }
 
@@ -196,7 +191,7 @@ static inline int captures(const struct rig *r)
 	return r->ctx->backend->capture_begin != NULL;
 }
 
-/* Did the last step run as it should on this device? */
+/* Checks whether the last step was captured, if it should be and the device can capture. */
 static inline void check_launch(const struct rig *r, int captured)
 {
 	hg_step_launch launch = HG_STEP_LAUNCH_INIT;
@@ -215,12 +210,5 @@ static inline void trace_plain(struct trace *t, open_fn open, const char *model,
 	trace_weights(t, &r);
 	rig_close(&r);
 }
-
-/* Two cases of one function: on the run's device and on the CPU that captures. */
-#define ON_BOTH(function)                                \
-	{#function, 0, function, &devices[0]},               \
-	{                                                    \
-#function ".capturing", 0, function, &devices[1] \
-	}
 
 #endif

@@ -1,17 +1,16 @@
-/* What training runs do: every model learns in every precision, the same run gives the same bits,
- * the best epoch is kept, and overflows are handled and reported. */
+/* Training runs: every model learns in every precision, the same run gives the same bits, the best
+ * epoch is kept, and overflows are handled and reported. */
 #include "unit/train_task.h"
 
 static void all_models_learn_in_both_precisions(void)
 {
 	static const char *const policies[] = {"fp32", "fp16", "fp16-discretized"};
-	static struct task t;
-	task_make(&t);
+	struct planted t = task_make();
 	for (const char *const *model = hg_model_names(); *model; model++) {
 		for (int k = 0; k < 6; k++) {
 			const hg_train_config c = config_of(*model, policies[k / 2]);
-			struct run r;
-			run_all(&r, test_context(), &t, &c, k % 2);
+			struct planted_run r;
+			planted_train(&r, test_context(), &t, &c, k % 2);
 			test_note("%s %s %s: test %.3f, loss %.4f, %.2f ms, %lld skipped", *model,
 			          policies[k / 2], k % 2 ? "sparse" : "dense", r.report.test_accuracy,
 			          r.report.final_loss, r.report.epoch_ms_median,
@@ -21,27 +20,28 @@ static void all_models_learn_in_both_precisions(void)
 			      r.report.best_epoch >= 1);
 			CHECK(r.report.peak_bytes >= r.report.arena_bytes && r.report.arena_bytes > 0 &&
 			      r.report.epoch_ms_median > 0);
-			run_close(&r);
+			planted_close(&r);
 		}
 	}
+	planted_free(&t);
 }
 
-static void half_precision_halves_the_state(void)
+static void fp16_halves_the_bytes_of_the_state(void)
 {
-	static struct task t;
-	task_make(&t);
+	struct planted t = task_make();
 	for (const char *const *model = hg_model_names(); *model; model++) {
 		size_t bytes[2];
 		for (int k = 0; k < 2; k++) {
 			const hg_train_config c = config_of(*model, k ? "fp16" : "fp32");
-			struct run r;
-			run_all(&r, test_context(), &t, &c, 0);
+			struct planted_run r;
+			planted_train(&r, test_context(), &t, &c, 0);
 			bytes[k] = r.report.state_bytes;
-			run_close(&r);
+			planted_close(&r);
 		}
 		CHECK_MSG((double)bytes[1] <= 0.55 * (double)bytes[0], "%s: %zu bytes in fp16, %zu in fp32",
 		          *model, bytes[1], bytes[0]);
 	}
+	planted_free(&t);
 }
 
 struct outcome {
@@ -56,25 +56,24 @@ static int note_loss(void *user, const hg_train_event *event)
 	return 0;
 }
 
-static void outcome_of(struct outcome *o, hg_context *ctx, const struct task *t, const char *model,
-                       const char *policy, int sparse)
+static void outcome_of(struct outcome *o, hg_context *ctx, const struct planted *t,
+                       const char *model, const char *policy, int sparse)
 {
 	int32_t prediction[N];
-	struct run r;
+	struct planted_run r;
 	hg_train_config c = config_of(model, policy);
 	memset(o, 0, sizeof *o);
 	c.progress = note_loss;
 	c.user = o;
-	run_all(&r, ctx, t, &c, sparse);
+	planted_train(&r, ctx, t, &c, sparse);
 	CHECK_OK(hg_train_predict(r.train, prediction, &o->logits[0][0]));
-	run_close(&r);
+	planted_close(&r);
 }
 
 static void two_runs_give_the_same_bits(void)
 {
-	static struct task t;
 	static struct outcome a, b;
-	task_make(&t);
+	struct planted t = task_make();
 	for (const char *const *model = hg_model_names(); *model; model++) {
 		for (int sparse = 0; sparse < 2; sparse++) {
 			outcome_of(&a, test_context(), &t, *model, "fp16", sparse);
@@ -83,50 +82,39 @@ static void two_runs_give_the_same_bits(void)
 			          sparse ? "sparse" : "dense");
 		}
 	}
-}
-
-static hg_context *cpu_context(int threads)
-{
-	hg_context *ctx = NULL;
-	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
-	config.device = HG_DEVICE_CPU;
-	config.threads = threads;
-	config.seed = 5;
-	CHECK_OK(hg_context_create(&config, &ctx));
-	return ctx;
+	planted_free(&t);
 }
 
 static void thread_counts_give_the_same_bits(void)
 {
 	static const char *const policies[] = {"fp32", "fp16"};
-	static struct task t;
 	static struct outcome a, b;
-	task_make(&t);
+	struct planted t = task_make();
 	for (const char *const *model = hg_model_names(); *model; model++) {
 		for (int k = 0; k < 2; k++) {
-			outcome_of(&a, cpu_context(1), &t, *model, policies[k], k);
+			outcome_of(&a, test_cpu_context(1), &t, *model, policies[k], k);
 			for (int threads = 2; threads <= 5; threads += 3) {
-				outcome_of(&b, cpu_context(threads), &t, *model, policies[k], k);
+				outcome_of(&b, test_cpu_context(threads), &t, *model, policies[k], k);
 				CHECK_MSG(memcmp(&a, &b, sizeof a) == 0, "%s, %s: 1 and %d threads", *model,
 				          policies[k], threads);
 			}
 		}
 	}
+	planted_free(&t);
 }
 
-static void the_best_epoch_is_what_is_kept(void)
+static void best_epoch_is_kept(void)
 {
-	static struct task t;
 	int32_t prediction[N];
-	struct run r;
+	struct planted_run r;
 	struct watch w = {.best_val = -1};
-	task_make(&t);
+	struct planted t = task_make();
 	hg_train_config c = config_of("gcn", "fp16");
 	c.progress = watch_epoch;
 	c.user = &w;
-	run_all(&r, test_context(), &t, &c, 0);
+	planted_train(&r, test_context(), &t, &c, 0);
 	CHECK(r.report.best_val_accuracy == w.best_val);
-	/* later only for the loss's sake, at the same accuracy */
+	/* A later epoch of the same accuracy is better if its loss is lower. */
 	CHECK(r.report.best_epoch >= w.best_epoch);
 	CHECK_OK(hg_train_predict(r.train, prediction, NULL));
 	int right = 0, count = 0;
@@ -135,83 +123,82 @@ static void the_best_epoch_is_what_is_kept(void)
 		count += t.test[i];
 	}
 	CHECK_WITHIN((double)right / count, r.report.test_accuracy, 1e-9);
-	run_close(&r);
+	planted_close(&r);
+	planted_free(&t);
 }
 
-static void a_run_stops_when_asked_and_out_of_patience(void)
+static void run_stops_when_asked_and_without_progress(void)
 {
-	static struct task t;
-	struct run r;
+	struct planted_run r;
 	struct watch w = {.stop_at = 7, .best_val = -1};
-	task_make(&t);
+	struct planted t = task_make();
 	hg_train_config c = config_of("gcn", "fp16");
 	c.progress = watch_epoch;
 	c.user = &w;
-	run_data(&r, test_context(), &t, HG_F16, 0);
-	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train));
+	planted_open(&r, test_context(), &t, HG_F16, 0);
+	planted_begin(&r, &c);
 	CHECK_STATUS(hg_train_run(r.train, &r.report), HG_INFO_STOPPED);
 	CHECK_EQ_I(r.report.epochs_run, 7);
 	CHECK(r.report.best_epoch >= 1 && r.report.best_epoch <= 7 && isfinite(r.report.final_loss));
-	run_close(&r);
+	planted_close(&r);
 	w = (struct watch){.stop_at = 3, .best_val = -1};
-	c.eval_every = 50; /* stopped before the first look */
-	run_data(&r, test_context(), &t, HG_F16, 0);
-	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train));
+	c.eval_every = 50; /* the run stops before the first evaluation */
+	planted_open(&r, test_context(), &t, HG_F16, 0);
+	planted_begin(&r, &c);
 	CHECK_STATUS(hg_train_run(r.train, &r.report), HG_INFO_STOPPED);
 	CHECK(r.report.best_epoch == 3 && r.report.test_accuracy >= 0);
-	run_close(&r);
+	planted_close(&r);
 	w = (struct watch){.best_val = -1};
 	c.eval_every = 1;
 	c.epochs = 2000;
 	c.patience = 5;
-	c.optim.lr = 0.5f; /* too large to go on improving */
-	run_all(&r, test_context(), &t, &c, 0);
+	c.optim.lr = 0.5f; /* too large for the run to improve for long */
+	planted_train(&r, test_context(), &t, &c, 0);
 	CHECK(r.report.epochs_run < 2000 && r.report.epochs_run == w.last &&
 	      r.report.epochs_run >= r.report.best_epoch);
-	run_close(&r);
+	planted_close(&r);
+	planted_free(&t);
 }
 
-/* A loss scale far too large: steps are skipped until it fits, the run goes on and says so. */
-static void skipped_steps_are_information(void)
+/* With a loss scale that is far too large, steps are skipped until it fits. The run goes on, and
+ * its report counts them. */
+static void skipped_steps_are_reported(void)
 {
-	static struct task t;
-	struct run r;
-	task_make(&t);
+	struct planted_run r;
+	struct planted t = task_make();
 	hg_train_config c = config_of("gcn", "fp16");
 	c.policy.loss_scale.max_scale = 0x1p40f;
 	c.policy.loss_scale.init_scale = 0x1p40f;
 	c.epochs = 2 * EPOCHS;
-	run_all(&r, test_context(), &t, &c, 0);
+	planted_train(&r, test_context(), &t, &c, 0);
 	CHECK(r.report.steps_skipped > 0 && r.report.loss_scale_final < 0x1p40f);
 	CHECK(r.report.loss_finite && r.report.test_accuracy > 0.9);
-	run_close(&r);
+	planted_close(&r);
+	planted_free(&t);
 }
 
-/* 40 graphs of 8 nodes; a graph's class is its nodes' community. */
+/* 40 graphs of 8 nodes. The features of a graph's nodes tell its class. */
 static void graphs_are_classified(void)
 {
 	enum { GRAPHS = N / 8 };
-	static struct task t;
 	int64_t ptr[GRAPHS + 1];
-	task_make(&t);
+	struct planted t = task_make();
 	for (int g = 0; g <= GRAPHS; g++)
 		ptr[g] = 8 * g;
 	for (int e = 0; e < M; e++)
-		t.src[e] = t.dst[e] / 8 * 8 + (int32_t)test_below(8);
-	for (int i = 0; i < N; i++)
-		for (int c = 0; c < D; c++)
-			t.x[i][c] = (float)(test_normal() + (c % C == i / 8 % C ? 1.0 : 0.0));
+		t.edges.src[e] = t.edges.dst[e] / 8 * 8 + (int32_t)test_below(8);
+	for (int i = 0; i < N * D; i++)
+		t.x[i] = (float)(test_normal() + (i % D % C == i / D / 8 % C ? 1.0 : 0.0));
 	for (const char *const *model = hg_model_names(); *model; model++) {
-		struct run r;
+		struct planted_run r;
 		hg_train_config c = config_of(*model, "fp16");
 		c.model.readout = HG_REDUCE_MEAN;
 		c.epochs = 2 * EPOCHS;
-		run_data(&r, test_context(), &t, HG_F16, 0);
-		CHECK_OK(hg_graph_set_batch(r.data.input.graph, GRAPHS, ptr));
-		/* every graph, no validation */
+		planted_open(&r, test_context(), &t, HG_F16, 0);
+		CHECK_OK(hg_graph_set_batch(r.graph, GRAPHS, ptr));
+		/* All graphs train, none validates. */
 		r.data.train_mask = r.data.val_mask = r.data.test_mask = NULL;
-		CHECK_MSG(hg_train_create(r.ctx, &c, &r.data, &r.train) == HG_OK, "%s",
-		          hg_context_error(r.ctx));
+		planted_begin(&r, &c);
 		CHECK_OK(hg_train_run(r.train, &r.report));
 		CHECK(isnan(r.report.test_accuracy) && r.report.best_epoch == c.epochs);
 		int32_t prediction[GRAPHS];
@@ -220,24 +207,24 @@ static void graphs_are_classified(void)
 		for (int g = 0; g < GRAPHS; g++)
 			right += prediction[g] == t.label[g];
 		CHECK_MSG(right > GRAPHS * 9 / 10, "%s: %d of %d", *model, right, GRAPHS);
-		run_close(&r);
+		planted_close(&r);
 	}
+	planted_free(&t);
 }
 
-/* Weights that are no numbers: the step is skipped, the accuracies are flagged, nothing is
- * predicted. */
-static void overflow_in_the_logits_is_told(void)
+/* Weights that are NaN: the step is skipped, the report counts the logits that are not finite, and
+ * nothing is predicted. */
+static void nonfinite_logits_are_reported(void)
 {
-	static struct task t;
 	static float value[D * 64];
 	int32_t prediction[N];
-	struct run r;
-	task_make(&t);
+	struct planted_run r;
+	struct planted t = task_make();
 	hg_train_config c = config_of("gcn", "fp16");
 	c.epochs = 1;
-	run_data(&r, test_context(), &t, HG_F16, 0);
-	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train));
-	/* the bias of the logits */
+	planted_open(&r, test_context(), &t, HG_F16, 0);
+	planted_begin(&r, &c);
+	/* The last parameter is the bias of the logits. */
 	hg_param *last =
 	    hg_params_at(hg_train_params(r.train), hg_params_count(hg_train_params(r.train)) - 1);
 	for (int i = 0; i < C; i++)
@@ -250,61 +237,64 @@ static void overflow_in_the_logits_is_told(void)
 	CHECK_OK(hg_train_predict(r.train, prediction, NULL));
 	for (int i = 0; i < N; i++)
 		CHECK_EQ_I(prediction[i], -1);
-	value[2] = 1e4f; /* the one number among them wins */
+	value[2] = 1e4f; /* NaN never wins against a number */
 	CHECK_OK(hg_param_set(last, value));
 	CHECK_OK(hg_train_predict(r.train, prediction, NULL));
 	for (int i = 0; i < N; i++)
 		CHECK_EQ_I(prediction[i], 2);
-	run_close(&r);
+	planted_close(&r);
+	planted_free(&t);
 }
 
-/* Features that are no numbers: every step is skipped and said to be, in every precision. */
-static void features_that_are_no_numbers(void)
+/* With a feature that is NaN every step is skipped, in every precision, and the report counts
+ * them. */
+static void steps_with_nan_features_are_skipped(void)
 {
-	static struct task t;
-	task_make(&t);
-	t.x[7][3] = NAN;
+	struct planted t = task_make();
+	t.x[7 * D + 3] = NAN;
 	static const char *const policies[] = {"fp32", "fp16", "fp16-naive"};
 	for (const char *const *model = hg_model_names(); *model; model++)
 		for (int p = 0; p < 3; p++) {
-			struct run r;
+			struct planted_run r;
 			hg_train_config c = config_of(*model, policies[p]);
 			c.epochs = 3;
-			c.model.dropout = c.model.attention_dropout = 0.0f; /* else it is left out at times */
-			run_all(&r, test_context(), &t, &c, 0);
+			c.model.dropout = c.model.attention_dropout = 0.0f; /* dropout could drop the NaN */
+			planted_train(&r, test_context(), &t, &c, 0);
 			CHECK_EQ_I(r.report.steps_skipped, 3);
 			CHECK(r.report.nonfinite_logits > 0 && !r.report.loss_finite);
-			run_close(&r);
+			planted_close(&r);
 		}
+	planted_free(&t);
 }
 
-/* Large features and hubs: sums over neighbours overflow. The step is skipped, the loss scale is
- * not blamed, the node that overflowed is recorded again, and the run learns; left alone, it never
- * does. Sums and products are stored with a power of two that makes them fit; dropout, which cannot
- * be, runs in f32. */
-static void what_overflows_is_recorded_again(void)
+/* With large features and hubs, sums over neighbours overflow. The step is skipped without a
+ * smaller loss scale, the tape is recorded again with more room for the result that overflowed, and
+ * the run learns. Without replanning it never does. Sums and products are then rescaled; the result
+ * of dropout cannot be, and is kept in f32. */
+static void results_that_overflow_are_recorded_again(void)
 {
 	static const struct {
 		float features, dropout;
 		int replan, rescaled, promoted;
 	} rows[] = {{3000.0f, 0.0f, 1, 1, 0}, {12000.0f, 0.5f, 1, 0, 1}, {12000.0f, 0.5f, 0, 0, 0}};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		static struct task t;
-		struct run r;
+		struct planted_run r;
 		hg_plan_info plan = HG_PLAN_INFO_INIT;
 		hg_train_config c = config_of("gin", "fp16");
-		task_make(&t);
+		struct planted t = task_make();
 		for (int k = 0; k < N * D; k++)
-			t.x[k / D][k % D] *= rows[i].features;
-		for (int k = 0; k < N; k++) /* the first nodes hear everybody */
-			t.dst[k] = k % 2, t.src[k] = k;
+			t.x[k] *= rows[i].features;
+		for (int k = 0; k < N; k++) { /* the first two nodes are hubs */
+			t.edges.dst[k] = k % 2;
+			t.edges.src[k] = k;
+		}
 		c.policy.replan = rows[i].replan;
 		c.model.dropout = rows[i].dropout;
 		c.epochs = 2 * EPOCHS;
-		run_all(&r, test_context(), &t, &c, 0);
+		planted_train(&r, test_context(), &t, &c, 0);
 		CHECK_OK(hg_tape_plan(hg_train_tape(r.train), &plan));
 		CHECK_EQ_I(r.report.replans > 0, rows[i].replan);
-		if (rows[i].promoted) /* what comes behind it stays in f32 until it is known to fit */
+		if (rows[i].promoted) /* one is enough: the results after it are kept in f32 as well */
 			CHECK_EQ_I(r.report.replans, 1);
 		CHECK_EQ_I(r.report.loss_finite, rows[i].replan);
 		CHECK(r.report.loss_scale_final == 65536.0f);
@@ -316,7 +306,8 @@ static void what_overflows_is_recorded_again(void)
 		if (rows[i].replan)
 			CHECK_MSG(r.report.test_accuracy > 0.6 && r.report.nonfinite_logits == 0, "%g",
 			          r.report.test_accuracy);
-		run_close(&r);
+		planted_close(&r);
+		planted_free(&t);
 	}
 }
 
@@ -324,16 +315,16 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(all_models_learn_in_both_precisions),
-	    TEST(half_precision_halves_the_state),
+	    TEST(fp16_halves_the_bytes_of_the_state),
 	    TEST(two_runs_give_the_same_bits),
 	    TEST(thread_counts_give_the_same_bits),
-	    TEST(the_best_epoch_is_what_is_kept),
-	    TEST(a_run_stops_when_asked_and_out_of_patience),
-	    TEST(skipped_steps_are_information),
-	    TEST(what_overflows_is_recorded_again),
+	    TEST(best_epoch_is_kept),
+	    TEST(run_stops_when_asked_and_without_progress),
+	    TEST(skipped_steps_are_reported),
+	    TEST(results_that_overflow_are_recorded_again),
 	    TEST(graphs_are_classified),
-	    TEST(overflow_in_the_logits_is_told),
-	    TEST(features_that_are_no_numbers),
+	    TEST(nonfinite_logits_are_reported),
+	    TEST(steps_with_nan_features_are_skipped),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

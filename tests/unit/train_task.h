@@ -5,85 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graphs.h"
-#include "halfgraph/train.h"
-#include "harness.h"
+#include "planted.h"
 
-/* Training runs on four planted communities: three of four edges stay in their community, features
- * are the community plus noise. */
+/* What the tests of hg_train share: a task of four planted communities, configurations, a progress
+ * function, and an allocator that fails. */
 
 enum { N = 320, M = 3200, D = 12, C = 4, EPOCHS = 60 };
 
-struct task {
-	int32_t dst[M], src[M], label[N];
-	float x[N][D];
-	uint8_t train[N], val[N], test[N];
-};
-
-static inline void task_make(struct task *t)
+/* The same task for every case. */
+static inline struct planted task_make(void)
 {
 	test_reseed(11);
-	memset(t, 0, sizeof *t);
-	coo_move(coo_communities(N, M, C), t->dst, t->src);
-	for (int i = 0; i < N; i++) {
-		t->label[i] = i % C;
-		(i < 80 ? t->train : i < 160 ? t->val : t->test)[i] = 1;
-		for (int c = 0; c < D; c++)
-			t->x[i][c] = test_uniform() < 0.5
-			                 ? 0.0f
-			                 : (float)(test_normal() * 0.7 + (c % C == i % C ? 1.5 : 0.0));
-	}
-}
-
-struct run {
-	hg_context *ctx;
-	hg_graph *x_sparse;
-	hg_tensor *x;
-	hg_train_data data;
-	hg_train *train;
-	hg_train_report report;
-};
-
-/* The task on a context's device. Takes the context. */
-static inline void run_data(struct run *r, hg_context *ctx, const struct task *t, hg_dtype state,
-                            int sparse)
-{
-	memset(r, 0, sizeof *r);
-	r->ctx = ctx;
-	r->data = (hg_train_data)HG_TRAIN_DATA_INIT;
-	r->report = (hg_train_report)HG_TRAIN_REPORT_INIT;
-	CHECK_OK(hg_graph_from_coo(ctx, N, N, M, t->dst, t->src, NULL, NULL, &r->data.input.graph));
-	if (sparse) {
-		int32_t row[N * D], col[N * D];
-		float value[N * D];
-		int64_t m = 0;
-		for (int32_t i = 0; i < N * D; i++) {
-			if (t->x[i / D][i % D] == 0.0f)
-				continue;
-			row[m] = i / D;
-			col[m] = i % D;
-			value[m++] = t->x[i / D][i % D];
-		}
-		CHECK_OK(hg_graph_from_coo(ctx, N, D, m, row, col, value, NULL, &r->x_sparse));
-	} else {
-		CHECK_OK(hg_tensor_create(ctx, state, N, D, &r->x));
-		CHECK_OK(hg_tensor_upload(r->x, t->x, HG_F32));
-	}
-	r->data.input.x = r->x;
-	r->data.input.x_sparse = r->x_sparse;
-	r->data.labels = t->label;
-	r->data.train_mask = t->train;
-	r->data.val_mask = t->val;
-	r->data.test_mask = t->test;
-}
-
-static inline void run_close(struct run *r)
-{
-	hg_train_free(r->train);
-	hg_tensor_free(r->x);
-	hg_graph_free(r->x_sparse);
-	hg_graph_free(r->data.input.graph);
-	hg_context_free(r->ctx);
+	const struct planted_features features = {.noise = 0.7, .signal = 1.5, .zeros = 0.5};
+	struct planted task = planted_make(coo_communities(N, M, C), D, C, features);
+	planted_split(&task, 80, 80);
+	return task;
 }
 
 static inline hg_train_config config_of(const char *model, const char *policy)
@@ -97,14 +33,8 @@ static inline hg_train_config config_of(const char *model, const char *policy)
 	return c;
 }
 
-static inline void run_all(struct run *r, hg_context *ctx, const struct task *t,
-                           const hg_train_config *c, int sparse)
-{
-	run_data(r, ctx, t, c->policy.state, sparse);
-	CHECK_MSG(hg_train_create(ctx, c, &r->data, &r->train) == HG_OK, "%s", hg_context_error(ctx));
-	CHECK_MSG(hg_train_run(r->train, &r->report) >= 0, "%s", hg_context_error(ctx));
-}
-
+/* What a progress function has seen: the last epoch, and the accuracies of the epoch whose accuracy
+ * on the validation split is the highest. It stops the run after epoch `stop_at`. */
 struct watch {
 	int stop_at, last;
 	double best_val, best_test;
@@ -123,11 +53,12 @@ static inline int watch_epoch(void *user, const hg_train_event *e)
 	return e->epoch == w->stop_at;
 }
 
-/* An allocator that counts, and fails when it is told to or asked for 1 GiB. */
+/* An allocator that counts bytes. It fails when it is told to, and where 1 GiB or more is asked
+ * for. */
 struct memory {
-	int64_t until; /* allocations left before one fails; < 0: none does */
-	int64_t bytes;
-	size_t last; /* bytes of what was given back last */
+	int64_t until; /* how many allocations succeed before one fails; < 0: none fails */
+	int64_t bytes; /* allocated and not freed */
+	size_t last;   /* size of the piece that was freed last */
 };
 
 static inline void *memory_alloc(void *user, size_t bytes, int device)

@@ -2,47 +2,45 @@
 #include "unit/capturing.h"
 #include "unit/train_task.h"
 
-/* ---- epochs that run together ---- */
-
 /* Everything that a run reports. */
-struct story {
+struct record {
 	int stop_at, events;
 	hg_train_event event[EPOCHS];
-	uint8_t outgrown[EPOCHS]; /* the event named a parameter */
+	uint8_t outgrown[EPOCHS]; /* 1: the event named a parameter that outgrew its bound */
 	hg_train_report report;
-	/* after the run; after another one, from where the first stopped */
-	float logits[N][C], again[N][C];
+	float logits[N][C]; /* after the run */
+	float again[N][C];  /* after another run, which continues it */
 };
 
-static int write_story(void *user, const hg_train_event *event)
+static int record_event(void *user, const hg_train_event *event)
 {
-	struct story *s = user;
+	struct record *s = user;
 	hg_train_event *e = &s->event[s->events++];
 	*e = *event;
 	e->epoch_ms = 0.0;
-	e->step.first_nonfinite = NULL; /* goes with the run */
+	e->step.first_nonfinite = NULL; /* a pointer, valid only while the run lives */
 	s->outgrown[s->events - 1] = e->step.outgrown != NULL;
 	e->step.outgrown = NULL;
 	return event->epoch == s->stop_at;
 }
 
-static void story_of(struct story *s, hg_context *ctx, const struct task *t, hg_train_config c,
-                     int stop_at, int eager, int per_launch)
+static void record_run(struct record *s, hg_context *ctx, const struct planted *t,
+                       hg_train_config c, int stop_at, int eager, int per_launch)
 {
 	int32_t prediction[N];
-	struct run r;
+	struct planted_run r;
 	memset(s, 0, sizeof *s);
 	s->stop_at = stop_at;
-	c.progress = write_story;
+	c.progress = record_event;
 	c.user = s;
 	c.step.eager = eager;
 	c.step.per_launch = per_launch;
-	run_all(&r, ctx, t, &c, 0);
+	planted_train(&r, ctx, t, &c, 0);
 	CHECK_OK(hg_train_predict(r.train, prediction, &s->logits[0][0]));
 	s->report = r.report;
 	const int captures = ctx->backend->capture_begin != NULL;
 	CHECK_EQ_I(s->report.captured, captures && !eager && s->report.epochs_run > 1);
-	if (per_launch) /* what stops a group makes it shorter */
+	if (per_launch) /* an event that ends a launch early makes it shorter */
 		CHECK_MSG(s->report.epochs_together <= per_launch &&
 		              (s->report.epochs_together > 1) == (per_launch > 1),
 		          "%d epochs together", s->report.epochs_together);
@@ -51,14 +49,15 @@ static void story_of(struct story *s, hg_context *ctx, const struct task *t, hg_
 	CHECK_STATUS(hg_train_run(r.train, &r.report), HG_INFO_STOPPED);
 	CHECK_OK(hg_train_predict(r.train, prediction, &s->again[0][0]));
 	s->report.epoch_ms_median = 0.0;
-	s->report.peak_bytes = 0; /* what is needed to return to a launch's beginning is not the same */
+	s->report.peak_bytes = 0; /* depends on the length of a launch, which is kept to be undone */
 	s->report.captured = s->report.epochs_together = 0;
 	CHECK(s->report.headroom_name && s->report.headroom > 0.0);
 	s->report.headroom_name = NULL;
-	run_close(&r);
+	planted_close(&r);
 }
 
-static void same_story(const struct story *a, const struct story *b, size_t run, int per_launch)
+static void check_same_record(const struct record *a, const struct record *b, size_t run,
+                              int per_launch)
 {
 	CHECK_EQ_I(a->report.epochs_run, b->report.epochs_run);
 	CHECK_MSG(memcmp(a->event, b->event, sizeof a->event) == 0, "run %zu, %d in a launch: events",
@@ -73,9 +72,9 @@ static void same_story(const struct story *a, const struct story *b, size_t run,
 	          run, per_launch);
 }
 
-/* How many epochs run together changes nothing: neither the event of each epoch, nor where the run
- * stops, nor how it goes on. */
-static void epochs_together_are_the_same_epochs(void)
+/* The number of epochs in a launch changes nothing: neither the events of the epochs, nor where the
+ * run stops, nor how another run continues it. */
+static void epochs_in_one_launch_give_the_same_results(void)
 {
 	static const struct {
 		const char *model;
@@ -87,9 +86,8 @@ static void epochs_together_are_the_same_epochs(void)
 	            {"gin", 60, 0, 3, 0x1p16f},  {"gin", 9, 0, 20, 0x1p40f},
 	            {"gat", 60, 0, 11, 0x1p16f}, {"gat", 7, 3, 0, 0x1p40f}};
 	static const int per_launch[] = {0, 1, 7, 16};
-	static struct task t;
-	static struct story alone, together;
-	task_make(&t);
+	static struct record alone, together;
+	struct planted t = task_make();
 	for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
 		hg_train_config c = config_of(runs[i].model, "fp16");
 		c.eval_every = runs[i].eval_every;
@@ -97,16 +95,16 @@ static void epochs_together_are_the_same_epochs(void)
 		c.policy.loss_scale.init_scale = c.policy.loss_scale.max_scale = runs[i].scale;
 		c.policy.loss_scale.growth_interval = 5;
 		if (runs[i].patience)
-			c.optim.lr = 0.5f; /* too large to go on improving */
-		story_of(&alone, test_context(), &t, c, runs[i].stop_at, 1, 1);
+			c.optim.lr = 0.5f; /* too large for the run to improve for long */
+		record_run(&alone, test_context(), &t, c, runs[i].stop_at, 1, 1);
 		for (size_t k = 0; k < sizeof per_launch / sizeof per_launch[0]; k++) {
-			story_of(&together, test_context(), &t, c, runs[i].stop_at, 0, per_launch[k]);
-			same_story(&alone, &together, i, per_launch[k]);
+			record_run(&together, test_context(), &t, c, runs[i].stop_at, 0, per_launch[k]);
+			check_same_record(&alone, &together, i, per_launch[k]);
 		}
-		story_of(&alone, capturing_context(), &t, c, runs[i].stop_at, 1, 1);
+		record_run(&alone, capturing_context(), &t, c, runs[i].stop_at, 1, 1);
 		for (size_t k = 0; k < sizeof per_launch / sizeof per_launch[0]; k++) {
-			story_of(&together, capturing_context(), &t, c, runs[i].stop_at, 0, per_launch[k]);
-			same_story(&alone, &together, i, per_launch[k]);
+			record_run(&together, capturing_context(), &t, c, runs[i].stop_at, 0, per_launch[k]);
+			check_same_record(&alone, &together, i, per_launch[k]);
 		}
 	}
 }
@@ -114,7 +112,7 @@ static void epochs_together_are_the_same_epochs(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(epochs_together_are_the_same_epochs),
+	    TEST(epochs_in_one_launch_give_the_same_results),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }
