@@ -251,7 +251,7 @@ static const char *guard_text(const hg_tape *tape, const hg_narrowing *row)
 {
 	static const char *const text[] = {[HG_GUARD_NONE] = "",
 	                                   [HG_GUARD_WEIGHTS] = "; guard: the weights, in every step",
-	                                   [HG_GUARD_STORED] = "; guard: looked at as it is stored",
+	                                   [HG_GUARD_STORED] = "; guard: compared when it is stored",
 	                                   [HG_GUARD_STEP] = "; guard: the step's finite check"};
 	if (row->guard == HG_GUARD_NONE && row->verdict == HG_GUARDED && !tape->plan.trains)
 		return "; no guard: nothing is skipped here";
@@ -302,7 +302,7 @@ hg_status hg_tape_explain(const hg_tape *tape, hg_write_fn write, void *user)
 	if (info.rescaled)
 		snprintf(rescaled, sizeof rescaled, "; %d stored rescaled", (int)info.rescaled);
 	snprintf(text, sizeof text,
-	         "forward: %d tensors, %d proved, %d guarded, %d promoted, %d in f32 by wish%s; casts "
+	         "forward: %d tensors, %d proved, %d guarded, %d promoted, %d f32 by choice%s; casts "
 	         "in a step: %d forward, %d backward",
 	         table.rows, table.tally[HG_PROVED], table.tally[HG_GUARDED], table.tally[HG_PROMOTED],
 	         table.tally[HG_EXACT], rescaled, (int)info.casts, (int)info.casts_back);

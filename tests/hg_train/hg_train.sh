@@ -203,7 +203,7 @@ for part in tensor gradient; do
 done
 if grep -n -w -e spmm -e narrow out | grep -v /spmm; then fail 'explain: not plain words'; fi
 run 0 'explain in full' --data data.h5 --model gat --epochs 1 --explain=full
-contains 'explain in full' out 'guard: looked at as it is stored'
+contains 'explain in full' out 'guard: compared when it is stored'
 contains 'explain in full' out '16 columns x |X|'
 run 0 'explain fp32' --data data.h5 --model gcn --epochs 1 --precision fp32 --explain
 contains 'explain fp32' out '^No tensor is stored in fp16'

@@ -411,7 +411,7 @@ static void the_table_says_who_looks(void)
 		hg_policy policy;
 		hg_mode mode;
 		const char *says;
-	} rows[] = {{hg_policy_fp16(), HG_TRAIN, "guard: looked at as it is stored"},
+	} rows[] = {{hg_policy_fp16(), HG_TRAIN, "guard: compared when it is stored"},
 	            {alone, HG_TRAIN, "guard: the step's finite check"},
 	            {hg_policy_fp16(), HG_EVAL, "no guard"}};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
