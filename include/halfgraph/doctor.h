@@ -1,13 +1,13 @@
 /** @file
- * The doctor: what went wrong first. It replays a training step op by op, keeps every tensor, and
- * computes each op once more in f32 (a wide shadow) on the operands it really had. The first op
- * that makes something bad of good operands is the origin of a finding.
+ * The doctor finds out what went wrong first. It replays a training step op by op, keeps every
+ * tensor, and computes each op once more in f32 (the wide run) on the same operands. A finding is
+ * about the first op that makes something bad of good operands.
  *
  * The run itself is never changed: weights, moments, statistics, gradients, loss scale and counters
  * have the same bits afterwards.
  *
- * Owner     A doctor borrows what it was made from; free it first. Reports, findings and their
- *           texts belong to the doctor and live until its next call.
+ * Owner     A doctor borrows what it was made from; free the doctor first. Reports, findings and
+ *           their texts belong to the doctor and live until its next call.
  * Threads   One thread at a time per context. */
 #ifndef HALFGRAPH_DOCTOR_H
 #define HALFGRAPH_DOCTOR_H
@@ -23,25 +23,24 @@ HG_EXTERN_C_BEGIN
 typedef enum hg_cause {
 	/** a feature, label, edge weight or parameter was bad before the step began or does not fit
 	 * f16; or a running statistic has a value that its column cannot have had (op, layer: the norm;
-	 * wide: the batch's statistic, NaN where it is unknown) */
+	 * wide: the batch's statistic, NaN if it is unknown) */
 	HG_CAUSE_INPUT = 0,
-	/** a partial sum in f16 overflowed although the sum itself would fit; for a gradient: as it is,
-	 * or at loss scale 1, where its partial sums fit at no scale */
+	/** a partial sum in f16 overflowed although the sum itself fits; backward also: although it
+	 * fits at loss scale 1, where its partial sums still overflow */
 	HG_CAUSE_ACCUMULATION = 1,
 	HG_CAUSE_STORE = 2,      /**< forward: the result does not fit its type, however it is summed */
 	HG_CAUSE_LOSS_SCALE = 3, /**< backward: an overflow that does not happen at loss scale 1 */
 	HG_CAUSE_EXPLOSION = 4,  /**< backward: an overflow at loss scale 1 as well */
-	/** rounded to zero: most of a tensor, of its rows, or of columns of features; units of a
-	 * gradient; all of a parameter's working copy */
+	/** numbers are rounded to zero: most of a tensor, of its rows, or of columns of features; units
+	 * of a gradient; or a whole working copy of a parameter */
 	HG_CAUSE_UNDERFLOW = 5,
-	/** swamping: a sum in f16 is so large that addends below half a unit of it change nothing */
+	/** a sum in f16 is so large that it ignores addends below half a unit in its last place */
 	HG_CAUSE_SWAMPING = 6,
-	/** division by zero or nearly zero (a vanishing variance included), or a logarithm or root of a
-	 * number that has none */
+	/** a division by zero or nearly zero (also by a variance), or a logarithm or root of a number
+	 * that has none */
 	HG_CAUSE_ZERO = 7,
-	/** good gradients, and bad weights or moments after the update; or an overflow of what reads
-	 * weights that the updates of this run have enlarged so far that f16 does not hold it
-	 * (grown) */
+	/** the update made bad weights or moments although the gradients are good; or the updates of
+	 * this run have enlarged weights so far (grown) that what reads them overflows */
 	HG_CAUSE_OPTIMISER = 8,
 	HG_CAUSE_COUNT = 9 /**< number of the above */
 } hg_cause;
@@ -56,16 +55,16 @@ HG_API const char *hg_cause_name(hg_cause cause);
  * @return "backward overflow caused by the loss scale", for example; constant, never NULL. */
 HG_API const char *hg_cause_text(hg_cause cause);
 
-/** What was zero, or nearly, where the cause is HG_CAUSE_ZERO. */
+/** What was zero or nearly zero, if the cause is HG_CAUSE_ZERO. */
 typedef enum hg_zero {
 	HG_ZERO_NONE = 0,      /**< another cause */
 	HG_ZERO_QUOTIENT = 1,  /**< a divisor */
 	HG_ZERO_LOGARITHM = 2, /**< the operand of a logarithm */
 	HG_ZERO_ROOT = 3,      /**< the operand of a root, or of its derivative */
-	HG_ZERO_VARIANCE = 4   /**< a variance, whose root divides */
+	HG_ZERO_VARIANCE = 4   /**< a variance, by whose root a norm divides */
 } hg_zero;
 
-/** What a row of the tensor at fault is. */
+/** What the rows of the tensor at fault are. */
 typedef enum hg_row_kind {
 	HG_ROW_NODE = 0,   /**< a node */
 	HG_ROW_EDGE = 1,   /**< an edge */
@@ -76,25 +75,25 @@ typedef enum hg_row_kind {
 
 /** What an addend of a sum is. */
 typedef enum hg_term_kind {
-	HG_TERM_ADDEND = 0, /**< one of the sum's own: a neighbour, a column */
+	HG_TERM_ADDEND = 0, /**< a term of the sum itself: a neighbour, a column */
 	HG_TERM_OWN = 1,    /**< the node's own term, (1 + eps) X of a GIN, in a fused op node */
 	HG_TERM_BIAS = 2,   /**< the bias, in a fused op node */
-	HG_TERM_BEFORE = 3  /**< the gradient to which another part is added */
+	HG_TERM_BEFORE = 3  /**< the gradient so far, to which a contribution is added */
 } hg_term_kind;
 
-/** One addend of a sum. The values of all addends add up to the result, before what follows the sum
- * (relu, dropout). */
+/** One addend of a sum. The values of all addends add up to the result, before the epilogue (relu,
+ * dropout). */
 typedef struct hg_term {
 	int64_t row;     /**< row of the operand, such as a neighbour */
 	int64_t col;     /**< column of the operand, such as an input feature */
 	double factor;   /**< what the operand is multiplied by */
 	double operand;  /**< the element of the operand */
 	double value;    /**< factor * operand */
-	hg_term_kind is; /**< what it is */
+	hg_term_kind is; /**< what kind of addend it is */
 } hg_term;
 
-/** What the op had at the element at fault, where that says more than addends do: the x of an exp,
- * a divisor, a factor, the variance and eps of a norm, two gradients that are added. */
+/** An operand of an op that is no sum, at the element at fault: the x of an exp, a divisor, a
+ * factor, the variance or eps of a norm, one of two gradients that are added. */
 typedef struct hg_operand {
 	const char *role; /**< "x", "divisor", "factor", "variance", "gradient" */
 	/** "scores/softmax", "gradient of left/scale", "conv0.gamma"; "" for a constant */
@@ -104,49 +103,49 @@ typedef struct hg_operand {
 	double value; /**< the number */
 } hg_operand;
 
-/** One tensor on the path of what is bad to the loss and on to the weights. */
+/** One tensor on the path on which a fault spreads to the loss and on to the weights. */
 typedef struct hg_chain_link {
-	/** op node whose result, or (backward) whose result's gradient, is reached; -1: a parameter or
-	 * an input */
+	/** op node whose result, or (backward) whose result's gradient, the fault has reached; -1: a
+	 * parameter or an input */
 	int32_t node;
 	int backward;      /**< 1: a gradient */
 	const char *op;    /**< of that op node; or the name of a parameter */
 	const char *layer; /**< of that op node; or "" */
 	const char *name;  /**< as hg_finding.tensor; no two links have the same */
-	int64_t bad;       /**< elements that are not finite; 0: finite, but made of what is wrong */
+	int64_t bad;       /**< elements that are not finite; 0: they are finite, but wrong */
 	int64_t count;     /**< elements of the tensor */
 } hg_chain_link;
 
-/** Room for hg_remedy.failure, with its terminating 0. */
+/** Bytes of hg_remedy.failure, with its terminating 0. */
 #define HG_DOCTOR_FAILURE 200
 
-/** What to change, as the user would type it, and what came of it. */
+/** What to change, as the user would type it, and the outcome if it was tried. */
 typedef struct hg_remedy {
-	/** "--precision fp16", "--aggregate mean", "--loss-scale 1024", for a run of train.h; "" where
-	 * no option helps (a bad file), and for a tape of your own */
+	/** "--precision fp16", "--aggregate mean", "--loss-scale 1024", for a run of train.h; "" if no
+	 * option helps (bad data), and for a tape of your own */
 	const char *option;
 	/** the same in C: "policy = hg_policy_fp16()", "hg_log_softmax(tape, x)"; or "" */
 	const char *call;
 	const char *why;   /**< why it should help */
 	int tried;         /**< 1: a run with it was made */
 	int worked;        /**< 1: that run trained without a finding */
-	double loss_first; /**< first loss of that run that is a number; NaN: none is */
+	double loss_first; /**< first finite loss of that run; NaN: there was none */
 	double loss_last;  /**< last loss of that run */
-	/** why a run with it did not work, or why none was made (another finding has to be fixed by
-	 * hand first), without a full stop; or "" */
+	/** why the run did not work, or why none was made (another finding has to be fixed by hand
+	 * first), without a full stop; or "" */
 	char failure[HG_DOCTOR_FAILURE];
 } hg_remedy;
 
 /** A running sum after some of its terms, on the scale of the result. */
 typedef struct hg_running {
 	int64_t taken; /**< terms so far */
-	double half;   /**< the running sum in f16; NaN where the op does not sum in f16 */
+	double half;   /**< the running sum in f16; NaN if the op does not sum in f16 */
 	double wide;   /**< the same terms added in f64 */
 } hg_running;
 
-/** Most addends a finding lists. */
+/** Largest number of addends that a finding lists. */
 #define HG_DOCTOR_TOP 8
-/** Most operands a finding lists. */
+/** Largest number of operands that a finding lists. */
 #define HG_DOCTOR_OPERANDS 6
 
 /** What went wrong, where and why. */
@@ -157,54 +156,54 @@ typedef struct hg_finding {
 	int64_t step;   /**< number of the step, from 0 */
 	int backward;   /**< 1: in the backward pass */
 	int32_t node;   /**< op node (hg_tape_print); -1: an input, a parameter or the optimiser */
-	/** "spmm"; of a fused op node, the op at fault; "" where there is none */
+	/** "spmm"; of a fused op node, the op at fault; "" if there is none */
 	const char *op;
 	const char *layer; /**< "conv2", or "" */
 	/** "conv2/spmm", "gradient of conv1/linear", "features", "conv1.weight" */
 	const char *tensor;
 	hg_row_kind row_is; /**< what row is; HG_ROW_WEIGHT: row and col are those of the parameter */
-	/** row of the first bad element (underflow: of the largest one that is lost) */
+	/** row of the first bad element (underflow: of the largest one that was rounded to zero) */
 	int64_t row;
 	int64_t col;  /**< column of that element: a feature, or a head of an edge */
 	int32_t head; /**< the attention head that the column belongs to; -1: none */
-	/** "destination" or "source", where one tensor holds the heads of both ends; else "" */
+	/** "destination" or "source" if one tensor holds the heads of both ends; else "" */
 	const char *head_of;
-	/** 1: it concerns evaluations: their forward pass, or running statistics that only they read */
+	/** 1: it is about evaluations: their forward pass, or running statistics that only they read */
 	int evaluation;
 	int64_t edge_row; /**< HG_ROW_EDGE: destination of the edge; else -1 */
 	int64_t edge_col; /**< HG_ROW_EDGE: source of the edge; else -1 */
 	double got;       /**< the element as it is stored */
-	double wide;      /**< what it is from the same operands: sums in f64, all else in f32 */
-	/** for what is not finite: the largest magnitude that the type would have to hold for all
-	 * elements with this fault, in wide values and, for f16 sums, in partial sums; else NaN */
+	double wide;      /**< computed from the same operands: sums in f64, everything else in f32 */
+	/** if the element is not finite: the largest magnitude that the type would have to hold so that
+	 * all elements with this fault fit, f16 partial sums included; else NaN */
 	double largest;
-	/** what was crossed: 65520 (f32: 2^128), the smallest half, half a unit of the partial sum,
-	 * 0 */
+	/** the limit that the element crossed: 65520 (f32: 2^128), the smallest half, half a unit of
+	 * the partial sum, or 0 */
 	double limit;
 	int64_t bad;   /**< elements with the same fault; swamping: at least 1, of those sampled */
 	int64_t count; /**< elements of the tensor; swamping: of those sampled */
 	double scale;  /**< loss scale in force */
 	/** the result is stored x 2^-shift (hg_policy.replan); all numbers here are of the value */
 	int32_t shift;
-	int64_t terms; /**< addends of the element; 0: it is no sum */
-	/** f16 sums: number of addends when the sum overflowed, that one included; swamping: when the
-	 * largest addend that changed nothing was added; else 0 */
+	int64_t terms; /**< addends of the element; 0: it is not a sum */
+	/** f16 sums: number of addends when the sum overflowed, the last one included; swamping: number
+	 * of addends in the largest running sum that ignored one; else 0 */
 	int64_t partial_at;
-	double partial;        /**< the last finite running sum there, in f16 */
-	double partial_factor; /**< partial * partial_factor is on the scale of the result */
-	int64_t ignored;       /**< swamping: addends that changed nothing, or whose batch did not */
-	double ignored_share;  /**< swamping: their share of the sum of |addends| */
+	double partial;             /**< the last finite running sum there, in f16 */
+	double partial_factor;      /**< partial * partial_factor is on the scale of the result */
+	int64_t ignored;            /**< swamping: addends that the sum ignored, alone or as a batch */
+	double ignored_share;       /**< swamping: their share of the sum of |addends| */
 	hg_term top[HG_DOCTOR_TOP]; /**< [tops], the largest addends first */
 	int tops;                   /**< number of addends in top */
 	/** 1: the addends are in one row of the operand, in different columns; 0: in different rows */
 	int along_columns;
 	hg_operand operand[HG_DOCTOR_OPERANDS]; /**< [operands] */
 	int operands;                           /**< number of operands */
-	/** columns of features that lost more than half of their mass to 0 at the upload; else 0 */
+	/** columns of features of which the upload rounded more than half (by sum) to 0; else 0 */
 	int64_t columns;
 	/** the weight that the updates have enlarged most, "conv0.weight"; or "" */
 	const char *grown;
-	/** its growth: geometric mean of its magnitudes, over that of when the doctor was made */
+	/** its growth: geometric mean of its magnitudes, divided by that when the doctor was created */
 	double grown_by;
 	const hg_chain_link *chain; /**< [links], the origin first */
 	int links;                  /**< number of links */
@@ -212,10 +211,10 @@ typedef struct hg_finding {
 	int remedies;               /**< number of remedies */
 	const char *sentence;       /**< hg_finding_sentence with place NULL, and the cause */
 	const char *op_words;       /**< what op does: "sum over neighbours"; or "" */
-	/** [runnings], the sum in the order of its terms: about 200 points and those around
+	/** [runnings], the running sum in the order of its terms: about 200 points, with those around
 	 * partial_at */
 	const hg_running *running;
-	int runnings; /**< number of points; 0 where the element is no sum */
+	int runnings; /**< number of points; 0: the element is not a sum */
 } hg_finding;
 
 /** Names the row of a finding for the reader, instead of "node 5".
@@ -225,23 +224,24 @@ typedef struct hg_finding {
  * @param room     bytes of name. */
 typedef void (*hg_place_fn)(void *user, const hg_finding *finding, char *name, size_t room);
 
-/** Says where, what and why as one sentence, without a full stop and without the cause's name:
- * "step 3: conv0/spmm (result of spmm in conv0) at node 5, feature 2 is inf: ...".
+/** Writes a finding as one sentence: where, what and why, without a full stop and without the
+ * cause's name: "step 3: conv0/spmm (result of spmm in conv0) at node 5, feature 2 is inf: ...".
  * @param finding  the finding.
  * @param place    names the row; NULL: by its number.
  * @param user     passed to place.
- * @param text     receives the sentence, cut where it does not fit.
+ * @param text     receives the sentence, cut if it does not fit.
  * @param size     bytes of text.
  * @return the length of the whole sentence. */
 HG_API int hg_finding_sentence(const hg_finding *finding, hg_place_fn place, void *user, char *text,
                                size_t size);
 
-/** Says as a headline what happened and what to do, from what was tried: "fp16 overflow while
- * summing 3007 neighbours of node 777. Fix: --precision fp16".
+/** Writes a finding as a headline: what happened and what to do. "Fix" stands before a remedy that
+ * was tried and works: "fp16 overflow while summing 3007 neighbours of node 777. Fix: --precision
+ * fp16".
  * @param finding  the finding.
  * @param place    names the row; NULL: by its number.
  * @param user     passed to place.
- * @param text     receives the headline, cut where it does not fit.
+ * @param text     receives the headline, cut if it does not fit.
  * @param size     bytes of text.
  * @return the length of the whole headline. */
 HG_API int hg_finding_headline(const hg_finding *finding, hg_place_fn place, void *user, char *text,
@@ -263,17 +263,17 @@ typedef struct hg_doctor_tensor {
 	int64_t subnormals; /**< elements that are subnormal halves: bin[0] */
 	int64_t nonfinite;  /**< elements that are not finite */
 	double amax;        /**< max |x| of the finite elements */
-	double bound;       /**< of the range rules at this loss scale; INFINITY: none */
-	/** log2(65520 / amax), f32: log2(2^128 / amax), in bits; INFINITY where amax is 0, 0 where an
-	 * element is not finite */
+	double bound;       /**< on |x|, by the range rules at this loss scale; INFINITY: none */
+	/** log2(65520 / amax), f32: log2(2^128 / amax), in bits; INFINITY if amax is 0, 0 if an element
+	 * is not finite */
 	double headroom;
 	hg_verdict verdict; /**< why it may be stored in f16 */
 	/** elements by magnitude: 0: 0 < |x| < 2^-14; k = 1 to 30: 2^(k-15) <= |x| < 2^(k-14); 31:
 	 * above 65504 or not finite. f32 tensors: clamped into the same bins */
 	int64_t bin[32];
 	int32_t in[8]; /**< op nodes of the operands; -1: an input or parameter, or none */
-	/** stored x 2^-shift (hg_policy.replan): amax and bound are those of the value, all else is
-	 * that of the stored numbers */
+	/** stored x 2^-shift (hg_policy.replan): amax and bound are those of the value, all other
+	 * numbers are about what is stored */
 	int32_t shift;
 } hg_doctor_tensor;
 
@@ -283,8 +283,8 @@ typedef struct hg_doctor_report {
 	int64_t step;      /**< number of the examined step, from 0 */
 	double loss;       /**< of that step; NaN for an evaluation, which computes none */
 	double loss_scale; /**< in force in that step */
-	/** [findings], the first to happen first; of one op node, what is not finite before what is
-	 * silent */
+	/** [findings], in the order of the step; at the same op node, what is not finite comes before
+	 * silent faults */
 	const hg_finding *finding;
 	int findings;                   /**< number of findings; 0: healthy */
 	const hg_doctor_tensor *tensor; /**< [tensors], in the order of the step */
@@ -299,12 +299,13 @@ typedef struct hg_doctor hg_doctor;
 /** How a doctor examines. */
 typedef struct hg_doctor_config {
 	size_t size;
-	/** 1 (default): swamping and underflow are findings too; 0: only what is not finite */
+	/** 1 (default): silent faults, which are finite (swamping and underflow), are findings too; 0:
+	 * only what is not finite */
 	int silent;
-	/** most findings, at least 1; default 8. What is not finite is kept before what is silent */
+	/** most findings, at least 1; default 8. Silent faults are left out first */
 	int most_findings;
-	/** what the features of a training run (data.input.x) were uploaded from: a compact host array
-	 * [n, d], borrowed; NULL (default): unknown, and what became 0 at the upload is not found */
+	/** the compact host array [n, d] from which the features of a training run (data.input.x) were
+	 * uploaded, borrowed; NULL (default): unknown, so features that became 0 are not found */
 	const void *features;
 	hg_dtype features_dtype; /**< HG_F16 or HG_F32 */
 	/** called before every op node of a replay; stopping leaves the run as it was; or NULL
@@ -317,7 +318,7 @@ typedef struct hg_doctor_config {
 		sizeof(hg_doctor_config), 1, 8, 0, HG_F32, 0 \
 	}
 
-/** Records on a tape what the tape of a training loop of your own has.
+/** Records the same on a tape as the training loop of your own does.
  * @param user  the pointer given with the function.
  * @param tape  the tape to record on.
  * @return the loss. */
@@ -354,14 +355,14 @@ HG_API HG_NODISCARD hg_status hg_doctor_create_train(hg_train *train,
  * @param doctor  a doctor or NULL. */
 HG_API void hg_doctor_free(hg_doctor *doctor);
 
-/** Examines one step from the present state. Findings are no error.
+/** Examines one step from the present state. Findings are not an error.
  *
  * Cost      Memory for every tensor of the step, a copy of the parameters and the operands of one
- *           op in f32, given back before this returns; the time of a few steps, and the host reads
- *           every tensor once.
+ *           op in f32, which is freed before this returns. Time: that of a few steps, and the host
+ *           reads every tensor once.
  * @param doctor  the doctor.
- * @param back    0: the next step; 1: the last one, which must have been skipped, so that the state
- *                before it is the present one but for the loss scale and the counters.
+ * @param back    0: the next step; 1: the last one, which must have been skipped, so that the
+ *                present state is the one before it, except for the loss scale and the counters.
  * @param report  receives the report, borrowed until the doctor's next call.
  * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or back is neither 0 nor 1); HG_ERR_STATE (back 1
  *         and the last step was not skipped or none was taken, the watcher asked to stop, or the
@@ -371,9 +372,9 @@ HG_API HG_NODISCARD hg_status hg_doctor_examine(hg_doctor *doctor, int back,
                                                 const hg_doctor_report **report);
 
 /** Examines the forward pass of an evaluation with the present weights and running statistics
- * (after hg_train_run: those of the best epoch): it finds what is not finite there, which no
+ * (after hg_train_run: those of the best epoch). It finds what is not finite there, which no
  * training step shows. In the first steps of a run, the running statistics of a batch norm are not
- * yet those of the data, and an overflow for that reason is a finding as well.
+ * yet those of the data; an overflow for that reason is a finding as well.
  * @param doctor  a doctor from hg_doctor_create_train.
  * @param report  receives the report, borrowed until the doctor's next call.
  * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_STATE (the doctor is not of a training run,
@@ -388,18 +389,18 @@ typedef struct hg_doctor_trial {
 	const hg_train_config *config;
 	const hg_train_data *data; /**< of the run with the findings */
 	int64_t steps;             /**< of each run; default 200 */
-	/** where each run begins, as hg_train_set_state puts it in place, for findings of a run that
-	 * went on from a checkpoint; the loss may then rise by 0.05, as dropout makes it where little
-	 * is left to learn. NULL (default): with the weights that the seed makes */
+	/** the state from which each run begins (hg_train_set_state), for findings of a run that began
+	 * from a checkpoint. The loss may then rise by 0.05, because dropout changes it by about that
+	 * where little is left to learn. NULL (default): each run begins with the seed's weights */
 	const hg_state *from;
-	/** receives the outcome of a run with nothing changed, made before all others: what works by
-	 * itself proves no remedy. NULL (default): no such run */
+	/** receives the outcome of a run with nothing changed, made before all others: if it works,
+	 * too, the others prove nothing. NULL (default): no such run */
 	hg_remedy *control;
 	/** most runs, at least 1; default 12: one finding has 8 remedies at most, and the next ones may
 	 * name 4 others */
 	int most;
 	/** as in hg_doctor_config; NULL (default): the features on the device are used, which may have
-	 * lost digits in f16 */
+	 * been rounded to f16 */
 	const void *features;
 	hg_dtype features_dtype; /**< HG_F16 or HG_F32 */
 } hg_doctor_trial;
@@ -409,23 +410,24 @@ typedef struct hg_doctor_trial {
 		sizeof(hg_doctor_trial), 0, 0, 200, 0, 0, 12, 0, HG_F32 \
 	}
 
-/** Tries what remedies say: each option once, in a run of its own, and writes into every remedy
- * that names it whether it worked. It worked where the last step was applied with a finite loss, no
- * larger than the first finite one and not the same, and the next step has no finding.
+/** Tries remedies: trains with each option once, in a run of its own, and writes the outcome into
+ * every remedy with this option. An option works if the last step is applied, its loss is finite
+ * and smaller than the first finite loss (or larger by 0.05 at most, see trial->from), and the
+ * next step has no finding.
  *
- * The remedies of the first finding come first, as they are listed, then what the next findings
- * name besides, until trial->most runs are made. Faults that no option fixes stay in every run, so
- * nothing is tried beside them. Types, sums, norms, factors and rates are set in the config;
- * "--row-normalize on" by features of the run's own, divided as hg_dataset_row_normalize does. What
- * neither can say stays untried, as does a run that does not fit into memory. The run with the
- * findings and its data keep every bit.
+ * The options of the first finding are tried first, in their order, then the other options of the
+ * next findings, until trial->most runs are made. If a finding cannot be fixed by any option, its
+ * fault would be in every run, so nothing is tried. Most options change the config;
+ * "--row-normalize on" makes features for the run, divided as hg_dataset_row_normalize does.
+ * Options that do neither stay untried, as does a run that does not fit into memory. The run with
+ * the findings and its data keep every bit.
  *
  * Cost      Up to trial->most + 1 training runs of trial->steps steps.
  * @param context   the context to run in.
  * @param trial     how; start from HG_DOCTOR_TRIAL_INIT.
  * @param findings  [count], of one report; their remedies are written.
  * @param count     number of findings, at least 0.
- * @return HG_OK; HG_INFO_STOPPED (the config's progress stopped a run: what has not finished stays
+ * @return HG_OK; HG_INFO_STOPPED (the config's progress stopped a run; that one and later ones stay
  *         untried); HG_ERR_ARG (a pointer is NULL, a size is not set, count is negative, or steps
  *         or most is out of range); HG_ERR_DTYPE (features_dtype is neither f16 nor f32);
  *         HG_ERR_NOMEM; HG_ERR_DEVICE. */

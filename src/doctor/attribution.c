@@ -1,47 +1,49 @@
 #include <math.h>
 
-#include "doctor/replay.h"
+#include "doctor/finding.h"
 
-/* Names the op at fault inside a fused node, because the user wrote the single ops.
+/* Names the op at fault inside a fused chain, because the user wrote the single ops.
  *
  *     forward     the last op that took the element over the limit. Between the ops numbers are
  *                 f32; only the result is narrowed.
- *     backward    the op whose operand's gradient it is. Between the aggregation and its ending
- *                 (aux) it is the last op that multiplies: dropout, else the activation. Where a
- *                 gradient is that of a neighbour and of the node's own term (GIN), it is the own
- *                 term if that alone is beyond the limit. */
+ *     backward    the op whose operand's gradient it is. For the gradient between the aggregation
+ *                 and the epilogue it is the last op that multiplies: dropout, else the
+ *                 activation. If one gradient is both that of a neighbour and that of the node's
+ *                 own term (GIN), it is the own term if that alone is over the limit. */
 
 enum { MOST_PARTS = 8 };
 struct parts {
-	struct hg__part part[MOST_PARTS];
+	struct hg__origin part[MOST_PARTS];
 	int count;
 };
 
-/* The entries that were fused into this one, in order, and at last itself, as recorded. */
-static hg_status list_parts(struct hg__replay *replay, const struct hg__task *launch,
+/* The entries that were fused into this one, in order, and the entry itself, as recorded. Layers
+ * are copied, because the report outlives the tape. */
+static hg_status list_parts(struct hg__replay *replay, const struct hg__task *task,
                             struct parts *parts)
 {
 	const hg_tape *tape = replay->tape;
 	parts->count = 0;
 	for (int64_t k = 0; k < tape->entries && parts->count < MOST_PARTS; k++)
-		if (tape->entry[k].fused_into == launch->entry || k == launch->entry)
+		if (tape->entry[k].fused_into == task->entry || k == task->entry)
 			parts->part[parts->count++] =
-			    (struct hg__part){tape->entry[k].op, tape->entry[k].scope};
-	for (int i = 0; i < parts->count; i++) /* of the tape; the report outlives it */
-		HG__TRY(hg__page_text(replay->ctx, replay->pages, &parts->part[i].layer, "%s",
-		                      parts->part[i].layer));
+			    (struct hg__origin){tape->entry[k].op, tape->entry[k].scope};
+	for (int i = 0; i < parts->count; i++)
+		HG__TRY(hg__report_text(replay->ctx, replay->memory, &parts->part[i].layer, "%s",
+		                        parts->part[i].layer));
 	return HG_OK;
 }
 
 /* ---- forward ---- */
 
-/* What the parts behind the first one bring to an element, in units of what is stored. */
-struct ending {
+/* What the parts after the aggregation do to an element, on the scale of what is stored: the own
+ * term and the bias that they add, and the share that dropout keeps. */
+struct epilogue_values {
 	double self, bias, kept;
 };
 
-/* The element behind one part. Activations only bring it nearer to zero, dropout divides. */
-static double behind(const struct hg__part *part, const struct ending *e, double x)
+/* The element after one part. Activations only bring it nearer to zero; dropout divides it. */
+static double apply_part(const struct hg__origin *part, const struct epilogue_values *e, double x)
 {
 	const struct hg__about *about = hg__about(part->op);
 	if (about->brings)
@@ -49,54 +51,58 @@ static double behind(const struct hg__part *part, const struct ending *e, double
 	return about->kept ? x / e->kept : x;
 }
 
-static int crossing(const struct parts *parts, const struct ending *e, double x, int first)
+/* The last part, from `first` on, that takes the element over the limit; 0: none does. */
+static int last_overflowing_part(const struct parts *parts, const struct epilogue_values *e,
+                                 double x, int first)
 {
-	const double most = hg_dtype_get(HG_F16)->overflow;
-	int guilty = 0;
+	const double limit = hg_dtype_get(HG_F16)->overflow;
+	int at_fault = 0;
 	for (int i = first; i < parts->count; i++) {
-		const double next = behind(&parts->part[i], e, x);
-		if (fabs(x) < most && fabs(next) >= most)
-			guilty = i;
+		const double next = apply_part(&parts->part[i], e, x);
+		if (fabs(x) < limit && fabs(next) >= limit)
+			at_fault = i;
 		x = next;
 	}
-	return guilty;
+	return at_fault;
 }
 
-static hg_status added(const struct hg__call *c, const struct hg__added *what, double *value)
+static hg_status added_product(const struct hg__call *c, const struct hg__added *added,
+                               double *value)
 {
 	double factor = 0.0, operand = 0.0;
-	HG__TRY(hg__added_value(c->ctx, what, &factor, &operand));
+	HG__TRY(hg__added_value(c->ctx, added, &factor, &operand));
 	*value = factor * operand;
 	return HG_OK;
 }
 
-/* An aggregation comes first where there is one, and is at fault where no part behind it is. */
-static hg_status attribute_forward(const struct hg__attribution *b, const struct hg__terms *t,
-                                   const struct parts *parts, int *guilty)
+/* An aggregation is the first part. It is at fault if no later part is. */
+static hg_status attribute_forward(const struct hg__fault *f, const struct hg__terms *t,
+                                   const struct parts *parts, int *at_fault)
 {
-	const struct hg__call *c = &b->launch->call;
-	struct ending e = {.kept = hg__about(c->node->op)->kept(c->node)};
-	double x = b->sum;
-	HG__TRY(added(c, &t->self, &e.self));
-	HG__TRY(added(c, &t->bias, &e.bias));
-	if (t->over == HG__OVER_NOTHING)
-		HG__TRY(hg__fetch_element(c->ctx, &c->in[0], b->row, b->col, &x));
-	*guilty = crossing(parts, &e, x, t->over != HG__OVER_NOTHING);
+	const struct hg__call *c = &f->task->call;
+	const int aggregates = t->over != HG__OVER_NOTHING;
+	struct epilogue_values e = {.kept = hg__about(c->node->op)->kept(c->node)};
+	double x = f->before_epilogue;
+	HG__TRY(added_product(c, &t->self, &e.self));
+	HG__TRY(added_product(c, &t->bias, &e.bias));
+	if (!aggregates)
+		HG__TRY(hg__fetch_element(c->ctx, &c->in[0], f->row, f->col, &x));
+	*at_fault = last_overflowing_part(parts, &e, x, aggregates);
 	return HG_OK;
 }
 
 /* ---- backward ---- */
 
-static int last_factor(const struct parts *parts)
+static int last_multiplying_part(const struct parts *parts)
 {
-	int guilty = parts->count - 1;
+	int last = parts->count - 1;
 	for (int i = 0; i < parts->count; i++)
 		if (hg__about(parts->part[i].op)->kept)
-			guilty = i;
-	return guilty;
+			last = i;
+	return last;
 }
 
-static int find(const struct parts *parts, enum hg__brings brings)
+static int part_that_brings(const struct parts *parts, enum hg__brings brings)
 {
 	for (int i = 0; i < parts->count; i++)
 		if (hg__about(parts->part[i].op)->brings == brings)
@@ -104,79 +110,74 @@ static int find(const struct parts *parts, enum hg__brings brings)
 	return 0;
 }
 
-static int attribute_backward(const struct hg__attribution *b, const struct hg__terms *t,
+static int attribute_backward(const struct hg__fault *f, const struct hg__terms *t,
                               const struct parts *parts)
 {
-	const struct hg__about *about = hg__about(b->launch->call.node->op);
+	const struct hg__about *about = hg__about(f->task->call.node->op);
 	const enum hg__brings brings =
-	    b->operand < 0 ? HG__BRINGS_NOTHING : about->operand_brings[b->operand];
-	const int self_crosses =
-	    t->self.x.data && fabs(b->wide - b->sum) >= hg_dtype_get(HG_F16)->overflow;
+	    f->operand < 0 ? HG__BRINGS_NOTHING : about->operand_brings[f->operand];
+	const int own_term_overflows =
+	    t->self.x.data && fabs(f->wide - f->before_epilogue) >= hg_dtype_get(HG_F16)->overflow;
 	if (brings)
-		return find(parts, brings);
-	if (b->operand < 0 || t->over == HG__OVER_NOTHING)
-		return last_factor(parts);
-	return self_crosses ? find(parts, HG__BRINGS_SELF) : 0;
+		return part_that_brings(parts, brings);
+	if (f->operand < 0 || t->over == HG__OVER_NOTHING)
+		return last_multiplying_part(parts);
+	return own_term_overflows ? part_that_brings(parts, HG__BRINGS_SELF) : 0;
 }
 
-/* A node that adds to what one op makes, or multiplies it, as others that it took in would do. */
-static int is_chain(const struct hg__task *launch)
+/* An op that can do the work of a fused chain: it sums, and may apply dropout. */
+static int is_chain(const struct hg__task *task)
 {
-	const struct hg__about *about = hg__about(launch->call.node->op);
+	const struct hg__about *about = hg__about(task->call.node->op);
 	return about->sum && about->kept;
 }
 
-static hg_status attribute_in_chain(const struct hg__attribution *b, const struct parts *parts,
-                                    int *guilty)
+static hg_status attribute_in_chain(const struct hg__fault *f, const struct parts *parts,
+                                    int *at_fault)
 {
-	const struct hg__element e = {b->backward ? b->operand : -1, b->row, b->col};
+	const struct hg__element e = {f->backward ? f->operand : -1, f->row, f->col};
 	struct hg__terms terms = {.over = HG__OVER_NOTHING};
-	if (!b->backward || b->operand >= 0)
-		HG__TRY(hg__terms_of(&b->launch->call, &e, &terms));
-	if (!b->backward)
-		return attribute_forward(b, &terms, parts, guilty);
-	*guilty = attribute_backward(b, &terms, parts);
+	if (!f->backward || f->operand >= 0)
+		HG__TRY(hg__terms_of(&f->task->call, &e, &terms));
+	if (!f->backward)
+		return attribute_forward(f, &terms, parts, at_fault);
+	*at_fault = attribute_backward(f, &terms, parts);
 	return HG_OK;
 }
 
-/* ---- casts that nobody wrote ---- */
+/* ---- implicit casts ---- */
 
-/* Forward, what made the number that does not fit; backward, what reads it in f32, and whose
- * gradient it is. */
-static const struct hg__entry *behind_the_cast(const struct hg__replay *replay,
-                                               const struct hg__attribution *b)
+/* Forward: the entry that made the number that does not fit. Backward: the first entry that reads
+ * the cast, because the gradient is one of its operands'. */
+static const struct hg__entry *entry_beside_cast(const struct hg__replay *replay,
+                                                 const struct hg__fault *f)
 {
 	const hg_tape *tape = replay->tape;
-	const struct hg__node *cast = b->launch->call.node;
+	const struct hg__node *cast = f->task->call.node;
 	const int32_t maker = tape->value[cast->in[0]].node;
-	if (!b->backward)
+	if (!f->backward)
 		return maker >= 0 ? &tape->entry[maker] : NULL;
-	for (int64_t k = b->launch->entry + 1; k < tape->entries; k++)
+	for (int64_t k = f->task->entry + 1; k < tape->entries; k++)
 		for (int i = 0; i < tape->entry[k].node.n_in && tape->plan.entry[k].alive; i++)
 			if (tape->entry[k].node.in[i] == cast->out && tape->plan.entry[k].back)
 				return &tape->entry[k];
 	return NULL;
 }
 
-static hg_status attribute_to_line(struct hg__replay *replay, const struct hg__entry *line,
-                                   struct hg__part *part)
-{
-	part->op = line->op;
-	return hg__page_text(replay->ctx, replay->pages, &part->layer, "%s", line->scope);
-}
-
-hg_status hg__attribute(struct hg__replay *replay, const struct hg__attribution *b,
-                        struct hg__part *part)
+hg_status hg__attribute(struct hg__replay *replay, const struct hg__fault *f,
+                        struct hg__origin *origin)
 {
 	struct parts parts;
-	int guilty = 0;
-	const struct hg__entry *line =
-	    hg__is_own_cast(replay->tape, b->launch->entry) ? behind_the_cast(replay, b) : NULL;
-	if (line)
-		return attribute_to_line(replay, line, part);
-	HG__TRY(list_parts(replay, b->launch, &parts));
-	if (is_chain(b->launch))
-		HG__TRY(attribute_in_chain(b, &parts, &guilty));
-	*part = parts.part[guilty];
+	int at_fault = 0;
+	const struct hg__entry *entry =
+	    hg__is_implicit_cast(replay->tape, f->task->entry) ? entry_beside_cast(replay, f) : NULL;
+	if (entry) {
+		origin->op = entry->op;
+		return hg__report_text(replay->ctx, replay->memory, &origin->layer, "%s", entry->scope);
+	}
+	HG__TRY(list_parts(replay, f->task, &parts));
+	if (is_chain(f->task))
+		HG__TRY(attribute_in_chain(f, &parts, &at_fault));
+	*origin = parts.part[at_fault];
 	return HG_OK;
 }

@@ -2,7 +2,6 @@
 #define HG_DOCTOR_DOCTOR_H
 
 #include "doctor/replay.h"
-#include "doctor/saved_state.h"
 #include "nn/train.h"
 
 HG_EXTERN_C_BEGIN
@@ -12,14 +11,20 @@ struct hg_doctor {
 	hg_params *params;
 	hg_optim *optim;
 	hg_train *train; /* NULL: the tape is the doctor's own */
-	hg_tape *tape;   /* kept (autograd/keep.c); of a training run only while a step is examined */
+	/* keeps all its tensors (autograd/keep.c); a copy of the training run's tape exists only while
+	 * a step is examined */
+	hg_tape *tape;
 	hg_doctor_config config;
-	/* the loss's own gradient, the largest that an examination has seen, at loss scale 1 */
-	struct hg__growth growth;
-	double steepest;
-	struct hg__page *pages; /* of the report */
+	struct hg__weight_sizes initial_weights;
+	/* the largest element of the loss's own gradient in all examinations, at loss scale 1 */
+	double largest_loss_gradient;
+	struct hg__report_memory *memory;
 	hg_doctor_report report;
 };
+
+/* examine.c: examines a step, or an evaluation, on the doctor's tape, and fills the report. back:
+ * as in hg_doctor_examine. */
+HG_NODISCARD hg_status hg__examine(hg_doctor *doctor, int back, int evaluation);
 
 HG_EXTERN_C_END
 #endif

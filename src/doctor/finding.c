@@ -1,64 +1,132 @@
+#include "doctor/finding.h"
+
 #include <math.h>
 
-#include "doctor/replay.h"
+/* ---- a new finding ---- */
 
-/* A finding at an element of a result: the op at fault, the sum on its way, its largest addends and
- * the operands. All numbers are in the measure of the result, whatever power of two it is stored
- * with. */
-
-static void list_top(hg_finding *f, const struct hg__sum *sum)
+struct hg__finding *hg__finding_new(struct hg__replay *replay, enum hg__finding_kind kind,
+                                    hg_cause cause)
 {
-	int64_t gathered = 0;
+	if (replay->findings[kind] == replay->most_findings)
+		return NULL;
+	struct hg__finding *finding = &replay->finding[kind][replay->findings[kind]++];
+	*finding = (struct hg__finding){.value = -1};
+	finding->reported = (hg_finding){.size = sizeof finding->reported,
+	                                 .cause = cause,
+	                                 .step = replay->step.step,
+	                                 .node = -1,
+	                                 .op = "",
+	                                 .layer = "",
+	                                 .tensor = "",
+	                                 .row_is = HG_ROW_NODE,
+	                                 .edge_row = -1,
+	                                 .edge_col = -1,
+	                                 .evaluation = replay->evaluation,
+	                                 .head = -1,
+	                                 .head_of = "",
+	                                 .grown = "",
+	                                 .got = NAN,
+	                                 .wide = NAN,
+	                                 .largest = NAN,
+	                                 .limit = hg_dtype_get(HG_F16)->overflow,
+	                                 .bad = 1,
+	                                 .count = 1,
+	                                 .partial_factor = 1.0,
+	                                 .scale = (double)replay->step.scale.scale,
+	                                 .sentence = "",
+	                                 .op_words = ""};
+	return finding;
+}
+
+hg_status hg__finding_set_element(struct hg__replay *replay, struct hg__finding *finding,
+                                  const struct hg__rows *rows, int64_t row, int64_t col)
+{
+	hg_finding *f = &finding->reported;
+	f->row_is = rows->kind;
+	f->row = row;
+	f->col = col;
+	return rows->kind == HG_ROW_EDGE && rows->graph
+	           ? hg__edge_ends(replay->ctx, rows->graph, row, &f->edge_row, &f->edge_col)
+	           : HG_OK;
+}
+
+/* ---- the sum behind the element ---- */
+
+/* Inserts the term into the list of the largest ones, in falling order. */
+static void insert_term(hg_finding *f, const hg_term *term)
+{
+	int at = f->tops;
+	while (at > 0 && fabs(f->top[at - 1].value) < fabs(term->value))
+		at--;
+	if (at == HG_DOCTOR_TOP)
+		return;
+	f->tops += f->tops < HG_DOCTOR_TOP;
+	for (int i = f->tops - 1; i > at; i--)
+		f->top[i] = f->top[i - 1];
+	f->top[at] = *term;
+}
+
+static void list_largest_terms(hg_finding *f, const struct hg__sum *sum)
+{
+	int64_t addends = 0;
 	f->along_columns = 1;
 	for (int64_t k = 0; k < sum->count; k++) {
 		const struct hg__addend *a = &sum->addend[k];
 		const hg_term term = {a->row, a->col, a->factor, a->operand, a->factor * a->operand, a->is};
-		int at = f->tops;
 		f->along_columns &= a->row == sum->addend[0].row || a->is != HG_TERM_ADDEND;
-		gathered += a->is == HG_TERM_ADDEND;
-		while (at > 0 && fabs(f->top[at - 1].value) < fabs(term.value))
-			at--;
-		if (at == HG_DOCTOR_TOP)
-			continue;
-		f->tops += f->tops < HG_DOCTOR_TOP;
-		for (int i = f->tops - 1; i > at; i--)
-			f->top[i] = f->top[i - 1];
-		f->top[at] = term;
+		addends += a->is == HG_TERM_ADDEND;
+		insert_term(f, &term);
 	}
-	f->along_columns &= gathered > 1;
+	f->along_columns &= addends > 1;
 }
 
-/* The curve of a sum that went wrong on its way, or at its end. */
-static hg_status keep_running(struct hg__replay *replay, hg_finding *f, const struct hg__sum *sum,
-                              const struct hg__half_sum *half, hg_running **running)
+/* Terms of the op at fault alone: of an aggregation, without what a fused chain adds to it. */
+static void count_terms(struct hg__finding *finding, const struct hg__sum *sum)
+{
+	hg_finding *f = &finding->reported;
+	f->terms = sum->count;
+	for (int64_t k = 0; k < sum->count && finding->op->traits & HG__GRAPH; k++)
+		f->terms -= sum->addend[k].is == HG_TERM_OWN || sum->addend[k].is == HG_TERM_BIAS;
+}
+
+/* The curve of the running sum, unless the fault is not in the sum. */
+static hg_status keep_curve(struct hg__replay *replay, hg_finding *f, const struct hg__sum *sum,
+                            const struct hg__f16_sum *f16, hg_running **running)
 {
 	void *memory = NULL;
 	if (sum->count < 2 || f->cause == HG_CAUSE_UNDERFLOW)
 		return HG_OK;
-	HG__TRY(hg__page_take(replay->ctx, replay->pages, HG__RUNNING, sizeof(hg_running), &memory));
-	f->runnings = hg__sum_running(sum, half->at, memory);
+	HG__TRY(hg__report_alloc(replay->ctx, replay->memory, HG__CURVE_POINTS, sizeof(hg_running),
+	                         &memory));
+	f->runnings = hg__sum_curve(sum, f16->partial_at, memory);
 	f->running = *running = memory;
 	return HG_OK;
 }
 
-static hg_status name_guilty(struct hg__replay *replay, const struct hg__result *r,
-                             const struct hg__sum *sum, struct hg__found *found)
+/* ---- the whole description ---- */
+
+static hg_status name_op_at_fault(struct hg__replay *replay, const struct hg__result *r,
+                                  const struct hg__sum *sum, struct hg__finding *finding)
 {
-	hg_finding *f = &found->finding;
-	const struct hg__attribution fault = {r->launch, r->backward, r->operand < 0 ? -1 : r->operand,
-	                                      f->row,    f->col,      sum->alone,
-	                                      f->wide};
-	struct hg__part part;
-	HG__TRY(hg__attribute(replay, &fault, &part));
-	found->op = part.op;
-	f->op = part.op->name;
-	f->op_words = part.op->words;
-	f->layer = part.layer;
+	hg_finding *f = &finding->reported;
+	const struct hg__fault fault = {.task = r->task,
+	                                .backward = r->backward,
+	                                .operand = r->operand < 0 ? -1 : r->operand,
+	                                .row = f->row,
+	                                .col = f->col,
+	                                .before_epilogue = sum->before_epilogue,
+	                                .wide = f->wide};
+	struct hg__origin origin;
+	HG__TRY(hg__attribute(replay, &fault, &origin));
+	finding->op = origin.op;
+	f->op = origin.op->name;
+	f->op_words = origin.op->words;
+	f->layer = origin.layer;
 	return hg__result_name(replay, r, &f->tensor);
 }
 
-/* What was found in a result that is stored x 2^-shift, as numbers of the result itself. */
-static void tell_unscaled(hg_finding *f, hg_running *running, int shift)
+/* Of a result that is stored x 2^-shift, all numbers become those of the result itself. */
+static void undo_shift(hg_finding *f, hg_running *running, int shift)
 {
 	double *const number[] = {&f->got, &f->wide, &f->largest, &f->limit, &f->partial};
 	f->shift = shift;
@@ -74,42 +142,32 @@ static void tell_unscaled(hg_finding *f, hg_running *running, int shift)
 	}
 }
 
-/* Addends of the op at fault: of an aggregation those that it gathers, whatever a fused node
- * adds to them. */
-static void count_terms(struct hg__found *found, const struct hg__sum *sum)
+hg_status hg__finding_describe(struct hg__replay *replay, struct hg__finding *finding,
+                               const struct hg__result *r, int64_t row, int64_t col,
+                               const struct hg__sum *sum, const struct hg__f16_sum *f16)
 {
-	hg_finding *f = &found->finding;
-	f->terms = sum->count;
-	for (int64_t k = 0; k < sum->count && found->op->traits & HG__GRAPH; k++)
-		f->terms -= sum->addend[k].is == HG_TERM_OWN || sum->addend[k].is == HG_TERM_BIAS;
-}
-
-hg_status hg__found_in(struct hg__replay *replay, struct hg__found *found,
-                       const struct hg__result *r, int64_t row, int64_t col,
-                       const struct hg__sum *sum, const struct hg__half_sum *half)
-{
-	hg_finding *f = &found->finding;
-	found->event = r->event;
-	found->line = hg__entry_of(replay, r->launch);
-	found->value = r->value;
-	f->node = r->launch->entry;
-	f->backward = r->backward;
-	f->limit = hg_dtype_get(r->got.dtype)->overflow;
-	f->count = r->got.rows * r->got.cols;
-	if (sum->accumulate != HG_ACC_F32 && f->cause != HG_CAUSE_UNDERFLOW) {
-		f->partial_at = half->at;
-		f->partial = half->partial;
-		f->partial_factor = half->after;
-	}
-	list_top(f, sum);
+	hg_finding *f = &finding->reported;
 	hg_running *running = NULL;
-	HG__TRY(keep_running(replay, f, sum, half, &running));
-	HG__TRY(hg__found_at(replay, found, &replay->rows[r->value], row, col));
-	hg__name_head(replay, r->value, f);
-	HG__TRY(name_guilty(replay, r, sum, found));
-	count_terms(found, sum);
-	HG__TRY(hg__tell_operands(replay, r, f));
+	finding->position = r->position;
+	finding->entry = hg__entry_of(replay, r->task);
+	finding->value = r->value;
+	f->node = r->task->entry;
+	f->backward = r->backward;
+	f->limit = hg_dtype_get(r->stored.dtype)->overflow;
+	f->count = r->stored.rows * r->stored.cols;
+	if (sum->accumulate != HG_ACC_F32 && f->cause != HG_CAUSE_UNDERFLOW) {
+		f->partial_at = f16->partial_at;
+		f->partial = f16->partial;
+		f->partial_factor = f16->partial_factor;
+	}
+	list_largest_terms(f, sum);
+	HG__TRY(keep_curve(replay, f, sum, f16, &running));
+	HG__TRY(hg__finding_set_element(replay, finding, &replay->rows[r->value], row, col));
+	hg__set_head(replay, r->value, f);
+	HG__TRY(name_op_at_fault(replay, r, sum, finding));
+	count_terms(finding, sum);
+	HG__TRY(hg__list_operands(replay, r, f));
 	if (r->operand == HG__OUTPUT)
-		tell_unscaled(f, running, replay->tape->value[r->value].shift);
+		undo_shift(f, running, replay->tape->value[r->value].shift);
 	return HG_OK;
 }

@@ -1,168 +1,148 @@
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "core/text.h"
-#include "doctor/replay.h"
+#include "doctor/finding.h"
+#include "doctor/words.h"
 
-/* A finding as a headline: what happened, for who has never heard of this library, and what to
- * do. */
+/* A finding as a headline: what happened, for a reader who has never heard of this library, and
+ * what to do. */
 
 enum { NAME = 160 };
-struct line {
-	char *text;
-	size_t size, length; /* length: of all, also what does not fit */
+struct headline {
+	struct hg__words words;
 	const hg_finding *f;
-	char where[NAME]; /* the reader's name of the row: "node 777" */
+	char where[NAME]; /* the name of the row: "node 777" */
 };
-
-static void say(struct line *l, const char *format, ...) HG_PRINTF(2, 3);
-static void say(struct line *l, const char *format, ...)
-{
-	const size_t at = l->length < l->size ? l->length : l->size;
-	va_list args;
-	va_start(args, format);
-	const int more = hg__vprint(l->text + at, l->size - at, format, args);
-	va_end(args);
-	l->length += more > 0 ? (size_t)more : 0;
-}
+#define SAY(h, ...) hg__say(&(h)->words, __VA_ARGS__)
 
 /* ---- what happened ---- */
 
-static const char *type_name(const hg_finding *f)
-{
-	return f->limit > 0x1p127 ? "fp32" : "fp16";
-}
-
-/* What a sum adds up: rows of other nodes, rows of a graph's nodes, products along a row, or
- * rows of anything. */
-static const char *terms_name(const hg_finding *f)
+/* What a sum adds up: products along a row, rows of neighbours, rows of a graph's nodes, or any
+ * other rows. */
+static const char *name_of_terms(const hg_finding *f)
 {
 	if (f->along_columns)
 		return "products";
 	return f->row_is == HG_ROW_NODE ? "neighbours" : f->row_is == HG_ROW_GRAPH ? "nodes" : "terms";
 }
 
-/* "3007 neighbours of node 777", "64 products of gradient of conv1/linear". */
-static void say_terms(struct line *l)
+/* "3007 neighbours of node 777", "64 products for gradient of conv1/linear". */
+static void say_terms(struct headline *h)
 {
-	const hg_finding *f = l->f;
-	const int in_rows =
-	    !f->along_columns && (f->row_is == HG_ROW_NODE || f->row_is == HG_ROW_GRAPH);
-	say(l, "%" PRId64 " %s %s %s", f->terms, terms_name(f), in_rows ? "of" : "for",
-	    in_rows ? l->where : f->tensor);
+	const hg_finding *f = h->f;
+	const int of_row = !f->along_columns && (f->row_is == HG_ROW_NODE || f->row_is == HG_ROW_GRAPH);
+	SAY(h, "%" PRId64 " %s %s %s", f->terms, name_of_terms(f), of_row ? "of" : "for",
+	    of_row ? h->where : f->tensor);
 }
 
-static void say_statistics(struct line *l)
+static const char *bad_value(const hg_finding *f)
 {
-	const hg_finding *f = l->f;
-	say(l, "Evaluations are wrong: %s has %.6g in column %" PRId64, f->tensor,
-	    isnan(f->got) ? fabs(f->got) : f->got, f->col);
-	if (isfinite(f->wide))
-		say(l, ", where the batch has %.6g", f->wide);
+	return isnan(f->got)   ? "NaN"
+	       : isinf(f->got) ? "infinite"
+	                       : "negative, which a mean of squares cannot be";
 }
 
-static void say_input(struct line *l)
+static void say_input(struct headline *h)
 {
-	const hg_finding *f = l->f;
-	if (f->limit < hg_dtype_get(HG_F16)->overflow)
-		say(l, "Label out of range: %s has %.0f, and there are %.0f classes", l->where, f->got,
+	const hg_finding *f = h->f;
+	const char *what = f->row_is == HG_ROW_WEIGHT ? "Weight" : "Input";
+	if (hg__is_label_finding(f)) {
+		SAY(h, "Label out of range: %s has %.0f, and there are %.0f classes", h->where, f->got,
 		    f->limit);
-	else if (hg__is_of_statistics(f))
-		say_statistics(l);
-	else if (isfinite(f->wide))
-		say(l, "%s beyond fp16: %.6g in %s of %s, and fp16 ends at 65504",
-		    f->row_is == HG_ROW_WEIGHT ? "Weight" : "Input", f->wide, l->where, f->tensor);
-	else
-		say(l, "%s bad before the step: %s of %s is %s",
-		    *f->op                       ? "Optimiser's state"
-		    : f->row_is == HG_ROW_WEIGHT ? "Weight"
-		                                 : "Input",
-		    l->where, f->tensor,
-		    isnan(f->got)   ? "NaN"
-		    : isinf(f->got) ? "infinite"
-		                    : "below 0, which no mean of squares is");
-}
-
-static void say_accumulation(struct line *l)
-{
-	say(l, "%s overflow %swhile summing ", type_name(l->f),
-	    l->f->backward ? "in the backward pass " : "");
-	say_terms(l);
-}
-
-static void say_store(struct line *l)
-{
-	const hg_finding *f = l->f;
-	say(l, "%s overflow: ", type_name(f));
-	if (f->terms > 1) {
-		say_terms(l);
-		say(l, " add up to %.6g", f->wide);
+	} else if (hg__is_running_statistic_finding(f)) {
+		SAY(h, "Evaluations are wrong: %s has %.6g in column %" PRId64, f->tensor,
+		    isnan(f->got) ? fabs(f->got) : f->got, f->col);
+		if (isfinite(f->wide))
+			SAY(h, ", while the batch has %.6g", f->wide);
+	} else if (isfinite(f->wide)) {
+		SAY(h, "%s beyond fp16: %.6g in %s of %s, and fp16 holds 65504 at most", what, f->wide,
+		    h->where, f->tensor);
 	} else {
-		say(l, "%s at %s is %.6g", f->tensor, l->where, f->wide);
+		SAY(h, "%s bad before the step: %s of %s is %s", *f->op ? "Optimiser's state" : what,
+		    h->where, f->tensor, bad_value(f));
 	}
 }
 
-static void say_loss_scale(struct line *l)
+static void say_accumulation(struct headline *h)
 {
-	say(l, "%s overflow in %s: loss scale %.8g is too high", type_name(l->f), l->f->tensor,
-	    l->f->scale);
+	SAY(h, "%s overflow %swhile summing ", hg__limit_type(h->f),
+	    h->f->backward ? "in the backward pass " : "");
+	say_terms(h);
 }
 
-static void say_explosion(struct line *l)
+static void say_store(struct headline *h)
 {
-	say(l, "Exploding gradient: %s reaches %.3g without any loss scale, beyond %s", l->f->tensor,
-	    l->f->wide / l->f->scale, type_name(l->f));
+	const hg_finding *f = h->f;
+	SAY(h, "%s overflow: ", hg__limit_type(f));
+	if (f->terms > 1) {
+		say_terms(h);
+		SAY(h, " add up to %.6g", f->wide);
+	} else {
+		SAY(h, "%s at %s is %.6g", f->tensor, h->where, f->wide);
+	}
 }
 
-static void say_underflow(struct line *l)
+static void say_loss_scale(struct headline *h)
 {
-	say(l, "fp16 underflow: %" PRId64 " of %" PRId64 " elements of %s are rounded to 0", l->f->bad,
-	    l->f->count, l->f->tensor);
-	if (l->f->shift)
-		say(l, ": it is stored x 2^-%d, since it has larger ones", (int)l->f->shift);
+	SAY(h, "%s overflow in %s: loss scale %.8g is too high", hg__limit_type(h->f), h->f->tensor,
+	    h->f->scale);
 }
 
-static void say_swamping(struct line *l)
+static void say_explosion(struct headline *h)
 {
-	say(l, "fp16 sum of ");
-	say_terms(l);
-	say(l, " is %.6g, not %.6g: %" PRId64 " terms lost", l->f->got, l->f->wide, l->f->ignored);
+	const hg_finding *f = h->f;
+	SAY(h, "Exploding gradient: %s reaches %.3g without any loss scale, which %s cannot hold",
+	    f->tensor, f->wide / f->scale, hg__limit_type(f));
 }
 
-static void say_zero(struct line *l)
+static void say_underflow(struct headline *h)
+{
+	const hg_finding *f = h->f;
+	SAY(h, "fp16 underflow: %" PRId64 " of %" PRId64 " elements of %s are rounded to 0", f->bad,
+	    f->count, f->tensor);
+	if (f->shift)
+		SAY(h, ", because it is stored x 2^-%d to make room for larger ones", (int)f->shift);
+}
+
+static void say_swamping(struct headline *h)
+{
+	const hg_finding *f = h->f;
+	SAY(h, "fp16 sum of ");
+	say_terms(h);
+	SAY(h, " is %.6g, not %.6g: %" PRId64 " terms lost", f->got, f->wide, f->ignored);
+}
+
+static void say_zero(struct headline *h)
 {
 	static const char *const what[] = {
-	    [HG_ZERO_NONE] = "Division by zero",
-	    [HG_ZERO_QUOTIENT] = "Division by zero",
-	    [HG_ZERO_LOGARITHM] = "Logarithm of zero",
-	    [HG_ZERO_ROOT] = "Root of zero",
-	    [HG_ZERO_VARIANCE] = "Norm of what is constant",
+	    [HG_ZERO_NONE] = "Division by zero",       [HG_ZERO_QUOTIENT] = "Division by zero",
+	    [HG_ZERO_LOGARITHM] = "Logarithm of zero", [HG_ZERO_ROOT] = "Root of zero",
+	    [HG_ZERO_VARIANCE] = "Norm of a constant",
 	};
-	const double *x = hg__negative_operand(l->f);
+	const hg_finding *f = h->f;
+	const double *x = hg__negative_operand(f);
 	if (x)
-		say(l, "%s of a negative number, %.6g", l->f->zero == HG_ZERO_ROOT ? "Root" : "Logarithm",
-		    *x);
+		SAY(h, "%s of a negative number, %.6g", f->zero == HG_ZERO_ROOT ? "Root" : "Logarithm", *x);
 	else
-		say(l, "%s", what[l->f->zero]);
-	say(l, ": %s at %s", l->f->tensor, l->where);
+		SAY(h, "%s", what[f->zero]);
+	SAY(h, ": %s at %s", f->tensor, h->where);
 }
 
-static void say_optimiser(struct line *l)
+static void say_optimiser(struct headline *h)
 {
-	if (*l->f->grown) {
-		say(l, "Learning rate too high: %s has grown to %.3g times its size, and %s overflows",
-		    l->f->grown, l->f->grown_by, l->f->tensor);
+	const hg_finding *f = h->f;
+	if (*f->grown) {
+		SAY(h, "Learning rate too high: %s has grown to %.3g times its size, and %s overflows",
+		    f->grown, f->grown_by, f->tensor);
 		return;
 	}
-	say(l, "%s makes %s %s", l->f->op, l->f->tensor, isnan(l->f->got) ? "NaN" : "infinite");
-	if (isfinite(l->f->wide))
-		say(l, ": %.6g is beyond %s", l->f->wide, type_name(l->f));
+	SAY(h, "%s makes %s %s", f->op, f->tensor, isnan(f->got) ? "NaN" : "infinite");
+	if (isfinite(f->wide))
+		SAY(h, ": %.6g is beyond %s", f->wide, hg__limit_type(f));
 }
 
-static void (*const say_what[HG_CAUSE_COUNT])(struct line *l) = {
+static void (*const say_what[HG_CAUSE_COUNT])(struct headline *h) = {
     [HG_CAUSE_INPUT] = say_input,         [HG_CAUSE_ACCUMULATION] = say_accumulation,
     [HG_CAUSE_STORE] = say_store,         [HG_CAUSE_LOSS_SCALE] = say_loss_scale,
     [HG_CAUSE_EXPLOSION] = say_explosion, [HG_CAUSE_UNDERFLOW] = say_underflow,
@@ -172,15 +152,15 @@ static void (*const say_what[HG_CAUSE_COUNT])(struct line *l) = {
 
 /* ---- what to do ---- */
 
-/* As it is typed, or called; "" where it is neither. */
+/* An option or a call; "" if the remedy is neither. */
 static const char *what_to_type(const hg_remedy *r)
 {
 	return *r->option ? r->option : r->call;
 }
 
-/* The first that is known to help; else the first that nobody has tried; else what is to be done
- * by hand. */
-static const hg_remedy *best(const hg_finding *f)
+/* The first remedy that worked; else the first one that was not tried; else what is to be done by
+ * hand. */
+static const hg_remedy *best_remedy(const hg_finding *f)
 {
 	const hg_remedy *untried = NULL, *by_hand = NULL;
 	for (int i = 0; i < f->remedies; i++) {
@@ -195,44 +175,33 @@ static const hg_remedy *best(const hg_finding *f)
 	return untried ? untried : by_hand;
 }
 
-static void say_remedy(struct line *l)
+static void say_remedy(struct headline *h)
 {
-	const hg_remedy *r = best(l->f);
-	if (!r && l->f->remedies)
-		say(l, ". None of the %d options tried helps", l->f->remedies);
+	const hg_remedy *r = best_remedy(h->f);
+	if (!r && h->f->remedies)
+		SAY(h, ". None of the %d options tried helps", h->f->remedies);
 	else if (r && r->tried)
-		say(l, ". Fix: %s", what_to_type(r));
+		SAY(h, ". Fix: %s", what_to_type(r));
 	else if (r && *what_to_type(r))
-		say(l, ". Try: %s", what_to_type(r));
+		SAY(h, ". Try: %s", what_to_type(r));
 	else if (r)
-		say(l, ". By hand: %s", r->why);
-}
-
-/* A row without the reader's name for it. */
-static void name_row(const hg_finding *f, char *name, size_t size)
-{
-	static const char *const row[] = {[HG_ROW_NODE] = "node",
-	                                  [HG_ROW_EDGE] = "edge",
-	                                  [HG_ROW_GRAPH] = "graph",
-	                                  [HG_ROW_WEIGHT] = "row",
-	                                  [HG_ROW_SCALAR] = "row"};
-	(void)snprintf(name, size, "%s %" PRId64, row[f->row_is], f->row);
+		SAY(h, ". By hand: %s", r->why);
 }
 
 int hg_finding_headline(const hg_finding *f, hg_place_fn place, void *user, char *text, size_t size)
 {
-	struct line l = {.text = text, .size = size, .f = f};
+	struct headline h = {.words = {text, size, 0}, .f = f};
 	if (size)
 		*text = 0;
 	if (!f || (unsigned)f->cause >= HG_CAUSE_COUNT)
 		return 0;
 	if (place)
-		place(user, f, l.where, sizeof l.where);
+		place(user, f, h.where, sizeof h.where);
 	else
-		name_row(f, l.where, sizeof l.where);
+		hg__name_row(f, h.where, sizeof h.where);
 	if (f->evaluation && f->cause != HG_CAUSE_INPUT)
-		say(&l, "In evaluation: ");
-	say_what[f->cause](&l);
-	say_remedy(&l);
-	return (int)l.length;
+		SAY(&h, "In evaluation: ");
+	say_what[f->cause](&h);
+	say_remedy(&h);
+	return (int)h.words.length;
 }

@@ -1,225 +1,145 @@
 #include <math.h>
 
-#include "doctor/replay.h"
+#include "doctor/check.h"
 
-/* What is not finite, of numbers that are. Elements of one result may have gone bad for
- * different reasons, a column that is constant and a hub: of each row and column that has any,
- * one is asked for its cause, and each cause is a finding. */
+/* Results that are not finite although the operands are. Elements of one result may have different
+ * causes (a constant column and a hub, say). So the cause of every sample is determined, and each
+ * cause becomes a finding. */
 
-/* Elements of one cause. */
+/* The samples with one cause. */
 struct group {
-	struct hg__why why;
-	const struct hg__bad *first;
-	double wide;
-	double largest; /* size that the type would have to hold */
-	int64_t count;  /* of those that were asked */
+	struct hg__reason reason;
+	const struct hg__nonfinite *first;
+	double wide;    /* of the first */
+	double largest; /* the largest |.| that the type would have to hold */
+	int64_t count;
 };
 
-/* One for each cause, and zeros of each kind. */
+/* One group for each cause, and one for each kind of zero. */
 enum { GROUPS = HG_CAUSE_COUNT + 4 };
 struct groups {
 	struct group group[GROUPS];
 	int count;
 };
 
-/* The wide value of an element, from its sum in f64 where the f32 run is that sum, or could not
- * hold it. */
+/* The wide value of an element. The f64 sum replaces the result of the f32 run if the two agree, or
+ * if f32 could not hold the result either. */
 static double widest(double wide, const struct hg__sum *sum)
 {
-	const int is_sum = !isfinite(wide) || fabs(sum->exact - wide) <= 1e-4 * sum->mass;
-	return sum->known && is_sum ? sum->exact : wide;
+	const int is_sum = !isfinite(wide) || fabs(sum->exact - wide) <= 1e-4 * sum->abs_sum;
+	return sum->enumerated && is_sum ? sum->exact : wide;
 }
 
-/* ---- why? ---- */
+/* ---- samples into groups ---- */
 
-static void join(struct groups *g, const struct hg__why *why, const struct hg__bad *bad,
-                 double wide, double most)
+static void add_to_group(struct groups *g, const struct hg__reason *reason,
+                         const struct hg__nonfinite *sample, double wide, double largest_partial)
 {
 	int i = 0;
 	while (i < g->count &&
-	       (g->group[i].why.cause != why->cause || g->group[i].why.zero != why->zero))
+	       (g->group[i].reason.cause != reason->cause || g->group[i].reason.zero != reason->zero))
 		i++;
 	if (i == g->count)
-		g->group[g->count++] = (struct group){*why, bad, wide, 0.0, 0};
-	g->group[i].largest = fmax(g->group[i].largest, fmax(fabs(wide), most));
+		g->group[g->count++] = (struct group){*reason, sample, wide, 0.0, 0};
+	g->group[i].largest = fmax(g->group[i].largest, fmax(fabs(wide), largest_partial));
 	g->group[i].count++;
 }
 
-static hg_status ask(struct hg__replay *replay, const struct hg__result *r,
-                     const struct hg__bad *bad, struct groups *groups)
+static hg_status group_sample(struct hg__replay *replay, const struct hg__result *r,
+                              const struct hg__nonfinite *sample, struct groups *groups)
 {
 	struct hg__sum sum;
-	struct hg__why why = {HG_CAUSE_STORE, HG_ZERO_NONE};
-	struct hg__fault fault = {.result = r, .row = bad->row, .col = bad->col, .sum = &sum};
-	HG__TRY(hg__fetch_element(replay->ctx, &r->wide, bad->row, bad->col, &fault.wide));
-	HG__TRY(hg__sum_of_result(replay, r, bad->row, bad->col, &sum));
-	fault.wide = widest(fault.wide, &sum);
-	const hg_status status = hg__cause_of(replay, &fault, &why);
-	const double most = hg__sum_most(&sum);
+	struct hg__reason reason = {HG_CAUSE_STORE, HG_ZERO_NONE};
+	struct hg__bad_element e = {.result = r, .row = sample->row, .col = sample->col, .sum = &sum};
+	HG__TRY(hg__fetch_element(replay->ctx, &r->wide, sample->row, sample->col, &e.wide));
+	HG__TRY(hg__sum_of_result(replay, r, sample->row, sample->col, &sum));
+	e.wide = widest(e.wide, &sum);
+	const hg_status status = hg__cause_of(replay, &e, &reason);
+	const double largest_partial = hg__sum_largest_partial(&sum);
 	hg__sum_close(&sum);
 	if (status >= 0)
-		join(groups, &why, bad, fault.wide, most);
+		add_to_group(groups, &reason, sample, e.wide, largest_partial);
 	return status;
 }
 
 static struct group *group_of(struct groups *g, hg_cause cause)
 {
 	for (int i = 0; i < g->count; i++)
-		if (g->group[i].why.cause == cause)
+		if (g->group[i].reason.cause == cause)
 			return &g->group[i];
 	return NULL;
 }
 
-/* Where some of a gradient is beyond its type at loss scale 1, no other scale helps the rest. */
-static void merge(struct groups *g)
+/* If some elements of a gradient overflow at loss scale 1, another loss scale does not help the
+ * others either: all are one explosion. */
+static void merge_loss_scale_into_explosion(struct groups *g)
 {
-	struct group *scale = group_of(g, HG_CAUSE_LOSS_SCALE), *real = group_of(g, HG_CAUSE_EXPLOSION);
-	if (!scale || !real)
+	struct group *scale = group_of(g, HG_CAUSE_LOSS_SCALE),
+	             *explosion = group_of(g, HG_CAUSE_EXPLOSION);
+	if (!scale || !explosion)
 		return;
-	real->count += scale->count;
-	real->largest = fmax(real->largest, scale->largest);
+	explosion->count += scale->count;
+	explosion->largest = fmax(explosion->largest, scale->largest);
 	*scale = g->group[--g->count];
 }
 
-/* ---- findings ---- */
+/* ---- groups into findings ---- */
 
-/* What bad operands have brought on is no news: of gradients, whose loss scale is all of theirs,
- * the first. */
-static int is_news(const struct hg__replay *replay, const struct hg__result *r,
-                   const struct group *g, int good)
+/* With operands that are not finite, a gradient is a finding of its own only if no earlier finding
+ * explains it: one about another gradient, because all gradients share the loss scale, or one with
+ * the same cause. */
+static int is_explained(const struct hg__replay *replay, const struct hg__result *r,
+                        const struct group *g, int operands_finite)
 {
-	for (int i = 0; i < replay->founds[0] && !good && r->backward; i++) {
-		const hg_finding *f = &replay->found[0][i].finding;
-		if (f->cause != HG_CAUSE_UNDERFLOW && (f->backward || f->cause == g->why.cause))
-			return 0;
+	for (int i = 0; i < replay->findings[HG__NONFINITE] && !operands_finite && r->backward; i++) {
+		const hg_finding *f = &replay->finding[HG__NONFINITE][i].reported;
+		if (f->cause != HG_CAUSE_UNDERFLOW && (f->backward || f->cause == g->reason.cause))
+			return 1;
 	}
-	return 1;
+	return 0;
 }
 
-static hg_status tell(struct hg__replay *replay, const struct hg__result *r, const struct group *g,
-                      int64_t bad)
+static hg_status report_group(struct hg__replay *replay, const struct hg__result *r,
+                              const struct group *g, int64_t bad)
 {
 	struct hg__sum sum;
-	struct hg__half_sum half = {0};
-	struct hg__found *found = hg__found_new(replay, 0, g->why.cause);
-	if (!found)
+	struct hg__f16_sum f16 = {0};
+	const int64_t row = g->first->row, col = g->first->col;
+	struct hg__finding *finding = hg__finding_new(replay, HG__NONFINITE, g->reason.cause);
+	if (!finding)
 		return HG_OK;
-	if (g->why.zero)
-		HG__TRY(hg__operand_vanished(replay, r, g->first->row, g->first->col, &found->vanished));
-	HG__TRY(hg__sum_of_result(replay, r, g->first->row, g->first->col, &sum));
-	hg__sum_in_halves(&sum, &half);
-	found->finding.zero = g->why.zero;
-	found->finding.got = g->first->got;
-	found->finding.wide = g->wide;
-	found->finding.largest = g->largest;
-	found->finding.bad = bad;
-	const hg_status status =
-	    hg__found_in(replay, found, r, g->first->row, g->first->col, &sum, &half);
+	if (g->reason.zero)
+		HG__TRY(hg__operand_was_rounded(replay, r, row, col, &finding->operand_rounded));
+	HG__TRY(hg__sum_of_result(replay, r, row, col, &sum));
+	hg__sum_in_f16(&sum, &f16);
+	finding->reported.zero = g->reason.zero;
+	finding->reported.got = g->first->stored;
+	finding->reported.wide = g->wide;
+	finding->reported.largest = g->largest;
+	finding->reported.bad = bad;
+	const hg_status status = hg__finding_describe(replay, finding, r, row, col, &sum, &f16);
 	hg__sum_close(&sum);
 	return status;
 }
 
-/* Those of the first cause are all that were not asked, too. Where there is no other, the largest
- * of all is one of them. */
-hg_status hg__judge_nonfinite(struct hg__replay *replay, const struct hg__result *r,
-                              const struct hg__look *look, int good)
+/* The elements that were not sampled are counted with the first group. If it is the only one, the
+ * largest of all of them belongs to it as well. */
+hg_status hg__find_nonfinite(struct hg__replay *replay, const struct hg__result *r,
+                             const struct hg__scan *seen, int operands_finite)
 {
 	struct groups groups = {.count = 0};
 	int64_t others = 0;
-	for (int i = 0; i < look->bads; i++)
-		HG__TRY(ask(replay, r, &look->bad[i], &groups));
-	merge(&groups);
+	for (int i = 0; i < seen->samples; i++)
+		HG__TRY(group_sample(replay, r, &seen->sample[i], &groups));
+	merge_loss_scale_into_explosion(&groups);
 	if (groups.count == 1)
-		groups.group[0].largest = fmax(groups.group[0].largest, look->largest);
+		groups.group[0].largest = fmax(groups.group[0].largest, seen->introduced_amax);
 	for (int i = 1; i < groups.count; i++)
 		others += groups.group[i].count;
-	for (int i = 0; i < groups.count; i++)
-		if (is_news(replay, r, &groups.group[i], good))
-			HG__TRY(
-			    tell(replay, r, &groups.group[i], i ? groups.group[i].count : look->own - others));
-	return HG_OK;
-}
-
-/* ---- a gradient that is added to another ---- */
-
-/* The largest size of a sum of two finite elements, of some rows. */
-static hg_status largest_of_rows(hg_context *ctx, const struct hg__mat *one,
-                                 const struct hg__mat *other, int64_t first, int64_t rows,
-                                 double *largest)
-{
-	struct hg__fetched a = {0}, b = {0};
-	hg_status status = hg__fetch_rows(ctx, one, first, rows, &a);
-	if (status >= 0)
-		status = hg__fetch_rows(ctx, other, first, rows, &b);
-	for (int64_t i = 0; status >= 0 && i < rows; i++)
-		for (int64_t c = 0; c < one->cols; c++) {
-			const double sum = fabs(hg__fetched_at(&a, i, c) + hg__fetched_at(&b, i, c));
-			*largest = isfinite(sum) ? fmax(*largest, sum) : *largest;
-		}
-	hg__fetched_free(ctx, &b);
-	hg__fetched_free(ctx, &a);
-	return status;
-}
-
-/* Of all of them, a few megabytes at a time. */
-static hg_status largest_sum(hg_context *ctx, const struct hg__mat *one,
-                             const struct hg__mat *other, double *largest)
-{
-	const int64_t most = HG__STAGING_BYTES / ((one->ld + 1) * (int64_t)sizeof(float));
-	for (int64_t first = 0; first < one->rows;) {
-		const int64_t left = one->rows - first, fit = most > 1 ? most : 1;
-		const int64_t rows = left < fit ? left : fit;
-		HG__TRY(largest_of_rows(ctx, one, other, first, rows, largest));
-		first += rows;
-	}
-	return HG_OK;
-}
-
-/* Two finite numbers, and their sum is not. */
-static hg_status added_found(struct hg__replay *replay, const struct hg__result *r,
-                             const struct hg__bad *bad, const struct hg__look *look,
-                             const struct hg__parts *parts)
-{
-	struct hg__addend pair[2] = {
-	    {bad->row, bad->col, 1.0, parts->value[0], 1.0f, 0.0f, HG_TERM_BEFORE, 0},
-	    {bad->row, bad->col, 1.0, parts->value[1], 1.0f, 0.0f, HG_TERM_ADDEND, 0}};
-	const double sum = parts->value[0] + parts->value[1];
-	const struct hg__sum both = {.ctx = replay->ctx,
-	                             .addend = pair,
-	                             .count = 2,
-	                             .accumulate = HG_ACC_F32,
-	                             .after = 1.0f,
-	                             .exact = sum,
-	                             .alone = parts->value[1],
-	                             .mass = fabs(parts->value[0]) + fabs(parts->value[1]),
-	                             .known = 1};
-	const struct hg__half_sum half = {.after = 1.0};
-	const struct hg__fault fault = {r, bad->row, bad->col, sum, &both};
-	struct hg__why why;
-	HG__TRY(hg__cause_of(replay, &fault, &why));
-	struct hg__found *found = hg__found_new(replay, 0, why.cause);
-	if (!found)
-		return HG_OK;
-	found->finding.got = bad->got;
-	found->finding.wide = sum;
-	found->finding.largest = look->largest;
-	found->finding.bad = look->own;
-	HG__TRY(hg__found_in(replay, found, r, bad->row, bad->col, &both, &half));
-	return hg__tell_gradients(replay, &found->finding, parts);
-}
-
-hg_status hg__judge_parts(struct hg__replay *replay, const struct hg__result *r,
-                          struct hg__look *look, const struct hg__mat *old, struct hg__parts *parts)
-{
-	const struct hg__mat *part = &r->launch->call.din[r->operand];
-	for (int i = 0; i < look->bads; i++) {
-		const struct hg__bad *bad = &look->bad[i];
-		HG__TRY(hg__fetch_element(replay->ctx, old, bad->row, bad->col, &parts->value[0]));
-		HG__TRY(hg__fetch_element(replay->ctx, part, bad->row, bad->col, &parts->value[1]));
-		if (!isfinite(parts->value[0]) || !isfinite(parts->value[1]))
-			continue;
-		HG__TRY(largest_sum(replay->ctx, old, part, &look->largest));
-		return added_found(replay, r, bad, look, parts);
+	for (int i = 0; i < groups.count; i++) {
+		const struct group *g = &groups.group[i];
+		if (!is_explained(replay, r, g, operands_finite))
+			HG__TRY(report_group(replay, r, g, i ? g->count : seen->introduced - others));
 	}
 	return HG_OK;
 }

@@ -4,8 +4,7 @@
 #include "core/typed.h"
 #include "doctor/remedy.h"
 
-/* An option as it is typed, and as a call: what a program writes where a command line has no
- * say. */
+/* Options as they are typed on a command line, and as the C code that does the same. */
 
 int hg__write_option(char option[HG__OPTION], const char *text)
 {
@@ -20,7 +19,8 @@ int hg__write_number(char option[HG__OPTION], const char *name, double x)
 	return 1;
 }
 
-/* `precision` as the function that makes it: "fp16-naive" is hg_policy_fp16_naive(). */
+/* Writes a precision as the function that makes its policy: "fp16-naive" is
+ * hg_policy_fp16_naive(). */
 static void write_policy(char call[HG__CALL], const char *prefix, const char *precision)
 {
 	(void)snprintf(call, HG__CALL, "%.8spolicy = hg_policy_%.32s()", prefix, precision);
@@ -28,7 +28,7 @@ static void write_policy(char call[HG__CALL], const char *prefix, const char *pr
 		*c = *c == '-' ? '_' : *c;
 }
 
-/* train: of a run of train.h; tape: of a tape of one's own; %s: the value. */
+/* train: in a run of train.h; tape: for a tape of the user's own; %s: the value. */
 struct spelling {
 	const char *option, *train, *tape;
 };
@@ -47,7 +47,7 @@ static const struct spelling calls[] = {
 };
 #define CALLS (sizeof calls / sizeof *calls)
 
-/* A scale alone changes nothing where the policy has none in force. */
+/* If the policy has no loss scale in force, setting its value alone changes nothing. */
 static const struct spelling first_scale = {
     "--loss-scale",
     "config.policy.loss_scale.enabled = 1, config.policy.loss_scale.init_scale = %s",
@@ -65,7 +65,7 @@ static const struct spelling *spelling_of(const char *option, const hg_policy *p
 	return NULL;
 }
 
-/* The text before %s, the value and the text behind it. */
+/* Writes the pattern with the value in place of %s. */
 static void fill_in(char call[HG__CALL], const char *pattern, const char *value)
 {
 	const char *gap = strstr(pattern, "%s");

@@ -1,29 +1,27 @@
-#include <math.h>
 #include <stdio.h>
 
 #include "doctor/remedy.h"
 
-/* Another op in the place of the one at fault: one that does in f32, and with the maximum taken
- * off,
- * what a tape does in several; a wider cast; a mean for a sum. */
+/* On a tape of the user's own, another op in place of the one at fault: an op that computes in f32
+ * what the tape computes in several ops, a wider cast, or a mean in place of a sum. */
 
-/* The op that made operand i of a line; NULL: a leaf. */
-static const struct hg__op *maker(const hg_tape *tape, const struct hg__entry *line, int i)
+/* The op that made operand i of an entry, before implicit casts; NULL: the operand is a leaf. */
+static const struct hg__op *maker_of(const hg_tape *tape, const struct hg__entry *entry, int i)
 {
-	const int32_t in = i < line->node.n_in ? line->node.in[i] : -1;
+	const int32_t in = i < entry->node.n_in ? entry->node.in[i] : -1;
 	const int32_t node = in >= 0 ? tape->value[in].node : -1;
 	if (node < 0)
 		return NULL;
-	return hg__is_own_cast(tape, node) ? maker(tape, &tape->entry[node], 0)
-	                                   : tape->entry[node].node.op;
+	return hg__is_implicit_cast(tape, node) ? maker_of(tape, &tape->entry[node], 0)
+	                                        : tape->entry[node].node.op;
 }
 
-/* Does anything read it in a sum along its row, or divide it? Then it is a softmax by hand. */
-static int is_normalised(const hg_tape *tape, const struct hg__entry *line)
+/* Is the result summed along its rows, or divided? Then the user has written a softmax by hand. */
+static int is_normalised(const hg_tape *tape, const struct hg__entry *entry)
 {
 	for (int64_t k = 0; k < tape->entries; k++) {
 		const struct hg__node *node = &tape->entry[k].node;
-		const int reads = node->n_in > 0 && node->in[0] == line->node.out;
+		const int reads = node->n_in > 0 && node->in[0] == entry->node.out;
 		const struct hg__about *about = hg__about(node->op);
 		if (reads && (about->traits & HG__SUMS_ROW || about->critical == HG__DIVISOR))
 			return 1;
@@ -36,40 +34,40 @@ static int is_softmax(const struct hg__op *op)
 	return op && (hg__about(op)->traits & HG__SHARES || hg__about(op)->critical == HG__DIVISOR);
 }
 
-void hg__remedy_op(const struct hg__replay *replay, const struct hg__found *found,
+void hg__remedy_op(const struct hg__replay *replay, const struct hg__finding *finding,
                    const char **call, const char **why)
 {
-	const hg_finding *f = &found->finding;
-	const struct hg__entry *line = found->line;
+	const hg_finding *f = &finding->reported;
+	const struct hg__entry *entry = finding->entry;
 	*call = "";
 	*why = NULL;
-	if (replay->config || !line || f->backward)
+	if (replay->config || !entry || f->backward)
 		return;
 	const int overflows = f->cause == HG_CAUSE_STORE;
 	if (f->cause == HG_CAUSE_ZERO && f->zero == HG_ZERO_LOGARITHM &&
-	    is_softmax(maker(replay->tape, line, 0))) {
+	    is_softmax(maker_of(replay->tape, entry, 0))) {
 		*call = "hg_log_softmax(tape, x)";
-		*why = "the logarithm of a softmax in one op, of x: no probability is rounded to 0 on the "
-		       "way to it";
-	} else if (overflows && hg__about(line->node.op)->traits & HG__EXPONENTIAL &&
-	           is_normalised(replay->tape, line)) {
+		*why = "the logarithm of the softmax of x in one op: no probability is rounded to 0 before "
+		       "the logarithm";
+	} else if (overflows && hg__about(entry->node.op)->traits & HG__EXPONENTIAL &&
+	           is_normalised(replay->tape, entry)) {
 		*call = "hg_softmax(tape, x)";
-		*why = "a softmax takes the largest x of the row off before it is raised: at most 1";
-	} else if ((overflows || f->cause == HG_CAUSE_UNDERFLOW) && found->op->traits & HG__CASTS) {
+		*why = "a softmax subtracts the largest x of the row before the exponential, which is then "
+		       "at most 1";
+	} else if ((overflows || f->cause == HG_CAUSE_UNDERFLOW) && finding->op->traits & HG__CASTS) {
 		*call = "hg_cast(tape, x, HG_F32)";
-		*why = "the cast to fp16 is your own, and fp32 holds the number";
+		*why = "the tape casts to fp16 here, and fp32 can hold the number";
 	}
 }
 
-/* Of a tape of one's own: a mean for a sum that is too large. */
-int hg__fit_own_mean(const struct hg__patient *p, char option[HG__OPTION])
+int hg__fit_own_mean(const struct hg__remedy_query *q, char option[HG__OPTION])
 {
-	const struct hg__entry *line = p->found->line;
-	const int is_less = p->f->terms > 0 && fabs(p->f->wide) / (double)p->f->terms < p->f->limit;
-	if (p->replay->config || !line || !is_less)
+	const struct hg__entry *entry = q->finding->entry;
+	const int mean_fits = q->f->terms > 0 && fabs(q->f->wide) / (double)q->f->terms < q->f->limit;
+	if (q->replay->config || !entry || !mean_fits)
 		return 0;
-	const struct hg__about *about = hg__about(p->found->op);
-	const char *mean = about->mean ? about->mean(&line->node) : NULL;
+	const struct hg__about *about = hg__about(q->finding->op);
+	const char *mean = about->mean ? about->mean(&entry->node) : NULL;
 	if (mean)
 		(void)snprintf(option, HG__OPTION, "op %s", mean);
 	return mean != NULL;
@@ -77,20 +75,21 @@ int hg__fit_own_mean(const struct hg__patient *p, char option[HG__OPTION])
 
 /* ---- what an op reads ---- */
 
-int hg__reads_weights(const struct hg__replay *replay, const struct hg__entry *line)
+/* The flags `affected` are free here: chain.c sets all of them anew for each finding. */
+int hg__reads_weights(const struct hg__replay *replay, const struct hg__entry *entry)
 {
 	const hg_tape *tape = replay->tape;
 	struct hg__value_info *info = replay->value;
 	for (int64_t v = 0; v < tape->values; v++)
-		info[v].reached = 0;
-	for (int64_t k = line - tape->entry; k >= 0; k--) {
+		info[v].affected = 0;
+	for (int64_t k = entry - tape->entry; k >= 0; k--) {
 		const struct hg__node *node = &tape->entry[k].node;
 		for (int i = 0; i < node->n_in; i++)
-			if (node->in[i] >= 0 && (&tape->entry[k] == line || info[node->out].reached))
-				info[node->in[i]].reached = 1;
+			if (node->in[i] >= 0 && (&tape->entry[k] == entry || info[node->out].affected))
+				info[node->in[i]].affected = 1;
 	}
 	for (int64_t v = 0; v < tape->values; v++)
-		if (info[v].reached && tape->value[v].kind == HG__PARAM)
+		if (info[v].affected && tape->value[v].kind == HG__PARAM)
 			return 1;
 	return 0;
 }

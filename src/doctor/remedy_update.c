@@ -1,53 +1,81 @@
-#include <math.h>
-#include <stdio.h>
-
 #include "core/typed.h"
 #include "doctor/remedy.h"
 
-/* Options of the optimiser: rates, decay, clipping. */
+/* Remedies that change the optimiser: learning rate, weight decay, clipping. */
 
-static double rate(const struct hg__patient *p)
+static double rate(const struct hg__remedy_query *q)
 {
-	return p->replay->optim && p->replay->optim->groups ? (double)p->replay->optim->group[0].lr
+	return q->replay->optim && q->replay->optim->groups ? (double)q->replay->optim->group[0].lr
 	                                                    : 0.0;
 }
 
-int hg__fit_lower_rate(const struct hg__patient *p, char option[HG__OPTION])
+/* ---- a lower rate, or clipping, for overflows of what reads weights ---- */
+
+int hg__fit_lower_rate(const struct hg__remedy_query *q, char option[HG__OPTION])
 {
-	return rate(p) > 0.0 &&
-	       hg__write_number(option, "--lr", hg__typed_value((float)rate(p)) / 10.0);
+	return rate(q) > 0.0 &&
+	       hg__write_number(option, "--lr", hg__typed_value((float)rate(q)) / 10.0);
 }
 
-/* What has been learnt so far may have made the weights what they are, if there are any above. */
-static int is_learnt(const struct hg__patient *p)
+/* Have earlier steps trained a weight that the op at fault depends on? */
+static int depends_on_training(const struct hg__remedy_query *q)
 {
-	return p->f->step > 0 && (p->f->backward || hg__reads_weights(p->replay, p->found->line));
+	return q->f->step > 0 && (q->f->backward || hg__reads_weights(q->replay, q->finding->entry));
 }
 
-int hg__fit_lower_rate_later(const struct hg__patient *p, char option[HG__OPTION])
+int hg__fit_lower_rate_later(const struct hg__remedy_query *q, char option[HG__OPTION])
 {
-	return is_learnt(p) && hg__fit_lower_rate(p, option);
+	return depends_on_training(q) && hg__fit_lower_rate(q, option);
 }
 
-static int clip(const struct hg__patient *p, char option[HG__OPTION])
+/* For a weight that f16 cannot hold. */
+int hg__fit_lower_rate_of_weight(const struct hg__remedy_query *q, char option[HG__OPTION])
 {
-	return p->replay->optim && !(p->replay->optim->config.clip_norm > 0.0f) &&
+	return q->f->row_is == HG_ROW_WEIGHT && hg__is_too_large_input(q->f) && q->f->step > 0 &&
+	       hg__fit_lower_rate(q, option);
+}
+
+static int fit_clip(const struct hg__remedy_query *q, char option[HG__OPTION])
+{
+	return q->replay->optim && !(q->replay->optim->config.clip_norm > 0.0f) &&
 	       hg__write_option(option, "--clip 1");
 }
 
-int hg__fit_clip_later(const struct hg__patient *p, char option[HG__OPTION])
+int hg__fit_clip_later(const struct hg__remedy_query *q, char option[HG__OPTION])
 {
-	return is_learnt(p) && clip(p, option);
+	return depends_on_training(q) && fit_clip(q, option);
 }
 
-/* A rate at which weights do not become `by` times what they were in so many steps. A step of Adam
- * moves them by about the rate: it shall be a quarter of what they were. SGD that diverges
- * multiplies by rate * curvature - 1 in every step: that shall be below 0, twice over. */
-static double calmer_rate(const struct hg__patient *p, double by, double steps)
+/* ---- weight decay ---- */
+
+/* Does decay alone change a weight by more than its size in one step? In Adam the L2 penalty is a
+ * part of the gradient, of which only the direction counts. */
+static int decays_too_fast(const struct hg__remedy_query *q)
 {
-	if (p->replay->optim->config.kind == HG_SGD)
-		return rate(p) / (2.0 * (pow(by, 1.0 / steps) + 1.0));
-	return rate(p) * steps / (4.0 * (by - 1.0));
+	const struct hg_optim *optim = q->replay->optim;
+	return optim && optim->groups && optim->config.kind != HG_ADAM &&
+	       rate(q) * (double)optim->group[0].weight_decay >= 1.0;
+}
+
+/* A decay by about 10^-4 of each weight in a step: that is the usual 0.01 with the usual rate of
+ * 0.01. */
+int hg__fit_lower_decay(const struct hg__remedy_query *q, char option[HG__OPTION])
+{
+	return !*q->f->grown && !q->finding->is_moment && decays_too_fast(q) &&
+	       hg__write_number(option, "--weight-decay", pow(10.0, floor(log10(1.001e-4 / rate(q)))));
+}
+
+/* ---- weights that the update has made too large ---- */
+
+/* A rate at which weights do not become `by` times as large in so many steps. Adam moves them by
+ * about the rate in a step; that shall be a quarter of their size. Where SGD diverges, each step
+ * multiplies them by (rate * curvature - 1); that shall be 0 at most, with a factor of 2 to
+ * spare. */
+static double slower_rate(const struct hg__remedy_query *q, double by, double steps)
+{
+	if (q->replay->optim->config.kind == HG_SGD)
+		return rate(q) / (2.0 * (pow(by, 1.0 / steps) + 1.0));
+	return rate(q) * steps / (4.0 * (by - 1.0));
 }
 
 static int write_rate(char option[HG__OPTION], double lr)
@@ -55,106 +83,94 @@ static int write_rate(char option[HG__OPTION], double lr)
 	return lr > 0.0 && hg__write_number(option, "--lr", pow(10.0, floor(log10(lr))));
 }
 
-int hg__fit_grown_rate(const struct hg__patient *p, char option[HG__OPTION])
+int hg__fit_grown_rate(const struct hg__remedy_query *q, char option[HG__OPTION])
 {
-	const double steps = (double)(p->f->step - p->replay->growth->step);
-	return *p->f->grown && write_rate(option, calmer_rate(p, p->f->grown_by, steps));
+	const double steps = (double)(q->f->step - q->replay->initial_weights->step);
+	return *q->f->grown && write_rate(option, slower_rate(q, q->f->grown_by, steps));
 }
 
-/* The decay alone makes more of a weight than the weight: of L2 in an Adam it is a direction, and
- * no size. */
-static int decays(const struct hg__patient *p)
+/* The smallest size of a trained parameter when the doctor was created; 0: all were 0. */
+static double smallest_initial_size(const struct hg__remedy_query *q)
 {
-	const struct hg_optim *optim = p->replay->optim;
-	return optim && optim->groups && optim->config.kind != HG_ADAM &&
-	       rate(p) * (double)optim->group[0].weight_decay >= 1.0;
-}
-
-/* Such that a step takes 10^-4 of each weight: the usual 0.01 with the usual rate of 0.01. */
-int hg__fit_lower_decay(const struct hg__patient *p, char option[HG__OPTION])
-{
-	return !*p->f->grown && !p->found->moment && decays(p) &&
-	       hg__write_number(option, "--weight-decay", pow(10.0, floor(log10(1.001e-4 / rate(p)))));
-}
-
-/* The smallest that the weights were when the doctor was made; 0: all of them were 0. */
-static double smallest_size(const struct hg__patient *p)
-{
-	const struct hg__growth *growth = p->replay->growth;
-	const double *size = growth->size.data;
+	const struct hg__weight_sizes *initial = q->replay->initial_weights;
 	double least = INFINITY;
-	for (int64_t i = 0; i < growth->count; i++)
-		if (size[i] > 0.0 && !(p->replay->params->item[i]->flags & HG_PARAM_BUFFER))
-			least = fmin(least, size[i]);
+	for (int64_t i = 0; i < initial->count; i++) {
+		const double size = hg__weight_size(initial, i);
+		if (size > 0.0 && !(q->replay->params->item[i]->flags & HG_PARAM_BUFFER))
+			least = fmin(least, size);
+	}
 	return isfinite(least) ? least : 0.0;
 }
 
-/* A step of Adam moves no weight by more than (1 - beta1) / sqrt(1 - beta2) of its rate, 3.2 by
- * default, unless its moments are not what its gradients have made (growth.c says more); a first
- * step of SGD by the rate times its gradient, unless its momentum is not. */
-#define ADAM_MOVES 4.0
-
-/* How far the gradients of `steps` steps may have moved the element. */
-static double may_move(const struct hg__patient *p, double steps)
+/* The steps since the doctor was created, the examined one included. */
+static double steps_so_far(const struct hg__remedy_query *q)
 {
-	const hg_optim_config *c = &p->replay->optim->config;
+	return (double)(q->f->step - q->replay->initial_weights->step + 1);
+}
+
+/* How far the gradients of `steps` steps can have moved the element: the first step of SGD by the
+ * rate times the gradient; further steps of SGD by any distance. */
+static double largest_move(const struct hg__remedy_query *q, double steps)
+{
+	const hg_optim_config *c = &q->replay->optim->config;
 	if (c->kind != HG_SGD)
-		return ADAM_MOVES * rate(p) * steps;
-	return c->momentum > 0.0f && steps == 1.0 ? rate(p) * fabs(p->found->gradient)
+		return HG__ADAM_MOVES * rate(q) * steps;
+	return c->momentum > 0.0f && steps == 1.0 ? rate(q) * fabs(q->finding->gradient)
 	                                          : (double)INFINITY;
 }
 
-static int is_restored(const struct hg__patient *p)
+/* Do the moments that made the weight come from elsewhere, from a checkpoint for example? */
+static int has_restored_moments(const struct hg__remedy_query *q)
 {
-	const double steps = (double)(p->f->step - p->replay->growth->step + 1);
-	return p->replay->optim && !*p->f->grown && !p->found->moment && !decays(p) &&
-	       isfinite(p->f->wide) &&
-	       fabs(p->f->wide) > may_move(p, steps) + 2.0 * hg_dtype_get(HG_F16)->overflow;
+	return q->replay->optim && !*q->f->grown && !q->finding->is_moment && !decays_too_fast(q) &&
+	       isfinite(q->f->wide) &&
+	       fabs(q->f->wide) >
+	           largest_move(q, steps_so_far(q)) + 2.0 * hg_dtype_get(HG_F16)->overflow;
 }
 
-int hg__fit_restored_moment(const struct hg__patient *p, char option[HG__OPTION])
+int hg__fit_restored_moment(const struct hg__remedy_query *q, char option[HG__OPTION])
 {
-	return is_restored(p) && hg__write_option(option, "");
+	return has_restored_moments(q) && hg__write_option(option, "");
 }
 
-/* The updates up to this one, counted in, have made the weight what it is. */
-int hg__fit_ungrown_rate(const struct hg__patient *p, char option[HG__OPTION])
+/* The updates up to the examined one have made the weight what it is, but no parameter has grown as
+ * a whole. */
+int hg__fit_ungrown_rate(const struct hg__remedy_query *q, char option[HG__OPTION])
 {
-	const double most = isfinite(p->f->wide) ? fabs(p->f->wide) : hg_dtype_get(HG_F32)->overflow;
-	const double size = smallest_size(p);
-	const double steps = (double)(p->f->step - p->replay->growth->step + 1);
-	if (*p->f->grown || p->found->moment || isnan(p->f->wide) || decays(p) || is_restored(p) ||
-	    !(rate(p) > 0.0))
+	const double size = smallest_initial_size(q),
+	             now = isfinite(q->f->wide) ? fabs(q->f->wide) : hg_dtype_get(HG_F32)->overflow;
+	if (*q->f->grown || q->finding->is_moment || isnan(q->f->wide) || decays_too_fast(q) ||
+	    has_restored_moments(q) || !(rate(q) > 0.0))
 		return 0;
-	if (!(size > 0.0) || !(most > size))
-		return hg__fit_lower_rate(p, option);
-	return write_rate(option, calmer_rate(p, most / size, steps));
+	if (!(size > 0.0) || !(now > size))
+		return hg__fit_lower_rate(q, option);
+	return write_rate(option, slower_rate(q, now / size, steps_so_far(q)));
 }
 
-/* An Adam's step is as long whatever the gradient's size is. */
-int hg__fit_clip_update(const struct hg__patient *p, char option[HG__OPTION])
+/* Clipping does not help Adam, whose steps have the same length whatever the gradient's size. */
+int hg__fit_clip_update(const struct hg__remedy_query *q, char option[HG__OPTION])
 {
-	return p->replay->optim && p->replay->optim->config.kind == HG_SGD && rate(p) < 1.0 &&
-	       !decays(p) && !is_restored(p) && clip(p, option);
+	return q->replay->optim && q->replay->optim->config.kind == HG_SGD && rate(q) < 1.0 &&
+	       !decays_too_fast(q) && !has_restored_moments(q) && fit_clip(q, option);
 }
 
-/* A gradient that is clipped has a square. */
-int hg__fit_clip_moment(const struct hg__patient *p, char option[HG__OPTION])
+int hg__fit_clip_moment(const struct hg__remedy_query *q, char option[HG__OPTION])
 {
-	return p->found->moment && clip(p, option);
+	return q->finding->is_moment && fit_clip(q, option);
 }
 
-int hg__fit_no_eps(const struct hg__patient *p, char option[HG__OPTION])
+/* ---- other remedies ---- */
+
+int hg__fit_no_eps(const struct hg__remedy_query *q, char option[HG__OPTION])
 {
-	return p->replay->optim && p->replay->optim->config.kind != HG_SGD &&
-	       !(p->replay->optim->config.eps > 0.0f) && hg__write_option(option, "");
+	return q->replay->optim && q->replay->optim->config.kind != HG_SGD &&
+	       !(q->replay->optim->config.eps > 0.0f) && hg__write_option(option, "");
 }
 
-/* The master holds what the working copy does not. */
-int hg__fit_wider_copy(const struct hg__patient *p, char option[HG__OPTION])
+/* The master weight is finite; only the f16 working copy cannot hold it. */
+int hg__fit_fp32_weight(const struct hg__remedy_query *q, char option[HG__OPTION])
 {
-	return isfinite(p->f->wide) && !*p->f->grown && !is_restored(p) &&
-	       p->replay->params->policy.state == HG_F16 &&
-	       p->f->limit == hg_dtype_get(HG_F16)->overflow &&
+	return isfinite(q->f->wide) && !*q->f->grown && !has_restored_moments(q) &&
+	       hg__state_is_f16(q) && q->f->limit == hg_dtype_get(HG_F16)->overflow &&
 	       hg__write_option(option, "--precision fp32");
 }

@@ -1,6 +1,6 @@
 #include "doctor/saved_state.h"
 
-/* One block on the device; each piece begins where an allocation of its own could. */
+/* The copy is one block on the device. Each piece in it is aligned as an allocation would be. */
 
 struct piece {
 	void *data;
@@ -14,8 +14,8 @@ static struct piece of_tensor(const hg_tensor *tensor)
 	return piece;
 }
 
-/* Piece i of all: three of each parameter, the moments, the step. Returns 0 when there are no
- * more. */
+/* Piece i: three pieces of each parameter, then the moments, then the step counters. Returns 0 if i
+ * is past the last piece. */
 static int piece_at(const struct hg__saved_state *saved, int64_t i, struct piece *piece)
 {
 	const int64_t n = PIECES_OF_PARAM * saved->params->count;
@@ -34,7 +34,7 @@ static int piece_at(const struct hg__saved_state *saved, int64_t i, struct piece
 	return i <= n + 1;
 }
 
-static hg_status copy_all(const struct hg__saved_state *saved, int home)
+static hg_status copy_all(const struct hg__saved_state *saved, int restore)
 {
 	hg_context *ctx = saved->params->ctx;
 	struct piece piece;
@@ -42,8 +42,8 @@ static hg_status copy_all(const struct hg__saved_state *saved, int home)
 	for (int64_t i = 0; piece_at(saved, i, &piece); i++) {
 		if (!piece.bytes || !piece.data)
 			continue;
-		HG__TRY(home ? ctx->backend->copy(ctx, piece.data, at, piece.bytes)
-		             : ctx->backend->copy(ctx, at, piece.data, piece.bytes));
+		HG__TRY(restore ? ctx->backend->copy(ctx, piece.data, at, piece.bytes)
+		                : ctx->backend->copy(ctx, at, piece.data, piece.bytes));
 		at += hg__aligned(piece.bytes);
 	}
 	return HG_OK;

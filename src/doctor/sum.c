@@ -1,7 +1,8 @@
-#include "doctor/sum_of.h"
+#include "doctor/sum_terms.h"
 
-/* exact = sum of factor * operand, in f64: 53 bits hold each product of two floats, and a sum of a
- * million of them to 2^-33 of its mass. What is summed is said by the op (autograd/about.h). */
+/* The exact sum is the f64 sum of factor * operand: 53 bits hold the product of two floats exactly,
+ * and the sum of a million such products with an error below 2^-33 of abs_sum. The op says which
+ * terms are summed (autograd/about.h). */
 
 hg_status hg__terms_of(const struct hg__call *call, const struct hg__element *e,
                        struct hg__terms *terms)
@@ -58,7 +59,7 @@ hg_status hg__sum_open(const struct hg__call *call, int operand, int64_t row, in
 {
 	const struct hg__element element = {operand, row, col};
 	struct hg__terms terms;
-	*sum = (struct hg__sum){.ctx = call->ctx, .accumulate = HG_ACC_F32, .after = 1.0f};
+	*sum = (struct hg__sum){.ctx = call->ctx, .accumulate = HG_ACC_F32, .last_factor = 1.0f};
 	HG__TRY(hg__terms_of(call, &element, &terms));
 	const hg_status status = enumerate(call, &terms, sum);
 	if (status < 0) {

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "doctor/sum_of.h"
+#include "doctor/sum_terms.h"
 
 /* Sums along rows and columns of matrices. */
 
@@ -11,45 +11,46 @@ static struct hg__addend product(int64_t row, int64_t col, double factor, double
 	return a;
 }
 
-/* Of one row of A all is fetched, of B what is needed. */
+/* Row i of A is read in full, so it is fetched as one; of B only some elements are read. */
 hg_status hg__sum_over_columns(const struct hg__terms *t, struct hg__sum *sum)
 {
 	struct hg__fetched row = {0};
-	struct hg__picker other = {0};
-	hg_status status = hg__sum_room(sum, t->count);
+	struct hg__reader other = {0};
+	hg_status status = hg__sum_alloc(sum, t->count);
 	if (status >= 0)
 		status = hg__fetch_rows(sum->ctx, &t->a, t->i, 1, &row);
 	if (status >= 0 && t->b.data)
-		status = hg__picker_open(sum->ctx, &t->b, t->count, &other);
+		status = hg__reader_open(sum->ctx, &t->b, t->count, &other);
 	for (int64_t k = 0; status >= 0 && k < t->count; k++) {
 		const int64_t c = t->first + k;
 		double b = 1.0;
 		if (t->b.data)
-			status = t->transposed ? hg__pick(&other, t->j, c, &b) : hg__pick(&other, c, t->j, &b);
+			status = t->transposed ? hg__read_element(&other, t->j, c, &b)
+			                       : hg__read_element(&other, c, t->j, &b);
 		sum->addend[k] = product(t->i, c, t->factor * b, hg__fetched_at(&row, 0, c));
 	}
-	hg__picker_close(&other);
+	hg__reader_close(&other);
 	hg__fetched_free(sum->ctx, &row);
 	return status;
 }
 
 hg_status hg__sum_over_rows(const struct hg__terms *t, struct hg__sum *sum)
 {
-	struct hg__picker a = {0}, b = {0};
-	hg_status status = hg__sum_room(sum, t->count);
+	struct hg__reader a = {0}, b = {0};
+	hg_status status = hg__sum_alloc(sum, t->count);
 	if (status >= 0)
-		status = hg__picker_open(sum->ctx, &t->a, t->count, &a);
+		status = hg__reader_open(sum->ctx, &t->a, t->count, &a);
 	if (status >= 0 && t->b.data)
-		status = hg__picker_open(sum->ctx, &t->b, t->count, &b);
+		status = hg__reader_open(sum->ctx, &t->b, t->count, &b);
 	for (int64_t k = 0; status >= 0 && k < t->count; k++) {
 		const int64_t n = t->first + k;
 		double factor = 1.0, operand = 0.0;
-		status = hg__pick(&a, n, t->i, &operand);
+		status = hg__read_element(&a, n, t->i, &operand);
 		if (status >= 0 && t->b.data)
-			status = hg__pick(&b, n, t->j, &factor);
+			status = hg__read_element(&b, n, t->j, &factor);
 		sum->addend[k] = product(n, t->i, t->factor * factor, operand);
 	}
-	hg__picker_close(&b);
-	hg__picker_close(&a);
+	hg__reader_close(&b);
+	hg__reader_close(&a);
 	return status;
 }

@@ -5,17 +5,17 @@
 
 HG_EXTERN_C_BEGIN
 
-/* The same op beside itself: every float operand that it had, widened to f32, every result f32 in
- * memory of its own, sums in f32. What the op reads of the graph, random numbers and constants are
- * its own. All zero: none. */
+/* The wide run of an op: a copy of its call with every float operand widened to f32, every float
+ * result in f32 memory of its own, and sums in f32. Graph, random numbers and constants are those
+ * of the call itself. All zero: no run is open. */
 struct hg__wide {
 	struct hg__call call;
 	struct hg__node node;
 	void *memory;
 	size_t bytes;
 };
-/* Takes the operands as they are now: of a node that adds to a gradient, before it runs. saves: of
- * its line. The struct must not move while it is open. */
+/* Copies the operands as they are now, so it comes before the op itself where the op adds to a
+ * gradient. saves: of the tape's entry. The struct must not move while it is open. */
 HG_NODISCARD hg_status hg__wide_open(const struct hg__call *call, unsigned saves, int backward,
                                      struct hg__wide *wide);
 HG_NODISCARD hg_status hg__wide_run(struct hg__wide *wide, int backward);

@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 	    "by hand\n                    add eps\n",
 	    "exp: exponential, in scores, forward, op 3 of the step, in the evaluation after the\n",
 	    "node 5, source head 2; 2 of 12 elements of scores/exp have this fault",
-	    "w0, 300 times what it was when the run began",
+	    "w0 is 300 times as large as when the run began",
 	    "made of       11.5   x: scores/linear\n",
 	    "0.25   factor\n",
 	    "   the node itself\n",

@@ -136,7 +136,7 @@ static void mean_of_ones_sticks_before_its_factor(void)
 	CHECK(f->partial == 2048.0 && f->partial_at == 2048 && f->partial_factor == 1.0 / 4096.0 &&
 	      f->wide == 1.0 && f->got == 0.5);
 	CHECK(f->ignored == 2048 && f->ignored_share == 0.5);
-	CHECK(strstr(f->sentence, "(before its factor 0.000244141), where") != NULL);
+	CHECK(strstr(f->sentence, "(not yet multiplied by 0.000244141), which") != NULL);
 	ward_close(&w);
 }
 
@@ -220,8 +220,8 @@ static void weight_beyond_f16_is_told(void)
 	CHECK_OK(hg_tensor_upload(hg_param_working(weight), narrow, HG_F32));
 	const hg_finding *f = ward_expect(&w, HG_CAUSE_INPUT, 0, "", "", 2, 0);
 	CHECK(isinf(f->got) && f->wide == -1e6 && f->row_is == HG_ROW_WEIGHT && f->limit == 65520.0);
-	CHECK(strstr(f->sentence, "is -inf in fp16, -1000000 in the fp32 copy of the weights: fp16 "
-	                          "holds 65504 at most") != NULL);
+	CHECK(strstr(f->sentence, "is -inf in fp16: the fp32 copy of the weights has -1000000, and "
+	                          "fp16 holds 65504 at most") != NULL);
 	CHECK_EQ_I(f->remedies, 1);
 	CHECK_STR(f->remedy[0].call, "policy = hg_policy_fp32()");
 	ward_close(&w);
@@ -757,7 +757,8 @@ static void what_a_power_made_vanish_is_told_with_it(void)
 	CHECK(f && f->cause == HG_CAUSE_UNDERFLOW && strcmp(f->op, "scale") == 0 &&
 	      f->shift == HG_SHIFT_MOST);
 	CHECK(f->wide == 0x1p-14 && f->limit == 0x1p-10 && f->wide < f->limit);
-	CHECK_CONTAINS(f->sentence, "below half of the smallest number in fp16, 2^-10, stored x 2^-14");
+	CHECK_CONTAINS(f->sentence,
+	               "below half of the smallest number in fp16, 2^-10 (stored x 2^-14)");
 	ward_close(&w);
 }
 

@@ -248,10 +248,10 @@ static void a_fault_of_evaluations_says_so(void)
 	                .grown = ""};
 	char line[200];
 	(void)hg_finding_headline(&f, NULL, NULL, line, sizeof line);
-	CHECK_STR(line, "In evaluation: Norm of what is constant: conv1/batch_norm at node 0");
+	CHECK_STR(line, "In evaluation: Norm of a constant: conv1/batch_norm at node 0");
 	f.evaluation = 0;
 	(void)hg_finding_headline(&f, NULL, NULL, line, sizeof line);
-	CHECK_STR(line, "Norm of what is constant: conv1/batch_norm at node 0");
+	CHECK_STR(line, "Norm of a constant: conv1/batch_norm at node 0");
 }
 
 /* ---- why a remedy does not help ---- */
@@ -297,7 +297,7 @@ static void a_loss_that_rests_is_no_success(void)
 		          remedy[i].loss_last, remedy[i].failure);
 	CHECK(remedy[0].tried && remedy[0].worked && !*remedy[0].failure);
 	CHECK(remedy[1].tried && !remedy[1].worked);
-	CHECK_STR(remedy[1].failure, "the loss stands still");
+	CHECK_STR(remedy[1].failure, "the loss does not change");
 	clinic_close(&c);
 }
 
@@ -317,7 +317,7 @@ static void nothing_is_tried_beside_what_no_option_mends(void)
 	trial.steps = 5;
 	CHECK_OK(hg_doctor_try(c.ctx, &trial, f, 2));
 	CHECK(!lr.tried && !lr.worked);
-	CHECK_STR(lr.failure, "conv0.bias has to be mended first");
+	CHECK_STR(lr.failure, "conv0.bias has to be fixed first");
 	f[0].evaluation = 1; /* a run of training does not meet it */
 	*lr.failure = 0;
 	CHECK_OK(hg_doctor_try(c.ctx, &trial, f, 2));

@@ -45,7 +45,7 @@ int examination_check_features(struct examination *e)
 	static const char *const call[2] = {"hg_dataset_row_normalize(dataset)",
 	                                    "config.policy = hg_policy_fp32()"};
 	static const char *const why[2] = {"features divided by the sum of their row are at most 1",
-	                                   "fp32 holds the number"};
+	                                   "fp32 can hold the number"};
 	if (!b.count || d->config.policy.state != HG_F16)
 		return 0;
 	d->finding = malloc(sizeof *d->finding);

@@ -114,7 +114,8 @@ static void print_facts(FILE *out, const struct diagnosis *d, const hg_finding *
 	if (f->backward)
 		print_number(out, "loss scale", f->scale, "");
 	if (*f->grown) {
-		(void)snprintf(text, sizeof text, "%s, to %.3g times what it was", f->grown, f->grown_by);
+		(void)snprintf(text, sizeof text, "%s is %.3g times as large as when the run began",
+		               f->grown, f->grown_by);
 		print_fact(out, "has grown", text);
 	}
 	(void)snprintf(text, sizeof text, "%lld", (long long)f->step);

@@ -143,7 +143,7 @@ static void print_place(FILE *out, const hg_dataset *d, const hg_finding *f)
 	add_text(&where, "%s; %lld of %lld elements of %s have this fault", name_element(d, f, element),
 	         (long long)f->bad, (long long)f->count, f->tensor);
 	if (f->columns)
-		add_text(&where, "; %lld columns lost most of what they held", (long long)f->columns);
+		add_text(&where, "; in %lld columns most was rounded to 0", (long long)f->columns);
 	print_fact(out, "element", where.text);
 }
 
@@ -184,7 +184,7 @@ static void print_numbers(FILE *out, const hg_finding *f)
 		print_fact(out, "loss scale", name_number(f->scale, number));
 	if (*f->grown) {
 		struct fact grown = {0};
-		add_text(&grown, "%s, %.3g times what it was when the run began", f->grown, f->grown_by);
+		add_text(&grown, "%s is %.3g times as large as when the run began", f->grown, f->grown_by);
 		print_fact(out, "has grown", grown.text);
 	}
 }
@@ -202,7 +202,8 @@ static void print_term(FILE *out, const char *name, const hg_dataset *d, const h
 	              name_term(d, f, t, name_text));
 }
 
-/* "5024 terms; in fp16 it ended after 3806 of them, at 65504, before its factor 0.000199045". */
+/* "5024 terms; in fp16 the sum was 65504 before term 3806 was added (not yet multiplied by
+ * 0.000199045)". */
 static void print_sum(FILE *out, const hg_dataset *d, const hg_finding *f)
 {
 	struct fact sum = {0};
@@ -210,13 +211,13 @@ static void print_sum(FILE *out, const hg_dataset *d, const hg_finding *f)
 		return;
 	add_text(&sum, "%lld terms", (long long)f->terms);
 	if (f->ignored)
-		add_text(&sum, ", of which %lld changed nothing in fp16", (long long)f->ignored);
-	if (f->partial_at > 0)
-		add_text(&sum, "; %s %lld of them, at %.8g",
-		         f->ignored ? "it stopped after" : "in fp16 it ended after",
-		         (long long)f->partial_at, f->partial);
+		add_text(&sum, ", of which %lld were ignored in fp16; after term %lld the sum was %.8g",
+		         (long long)f->ignored, (long long)f->partial_at, f->partial);
+	else if (f->partial_at > 0)
+		add_text(&sum, "; in fp16 the sum was %.8g before term %lld was added", f->partial,
+		         (long long)f->partial_at);
 	if (f->partial_at > 0 && f->partial_factor != 1.0)
-		add_text(&sum, ", before its factor %.6g", f->partial_factor);
+		add_text(&sum, " (not yet multiplied by %.6g)", f->partial_factor);
 	print_fact(out, "sum", sum.text);
 	for (int i = 0; i < f->tops; i++)
 		print_term(out, i ? "" : "largest", d, f, &f->top[i]);
