@@ -31,8 +31,8 @@ int32_t hg__root_of(const hg_tape *tape, int64_t entry, int i)
 static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)
 {
 	void *list = w->spot;
-	const hg_status grown =
-	    hg__tape_grow(w->tape, &list, sizeof *w->spot, w->spots, &w->spot_capacity);
+	const hg_status grown = hg__host_grow(w->tape->ctx, &list, sizeof *w->spot, w->spots,
+	                                      &w->spot_capacity, "observer");
 	w->spot = list;
 	HG__TRY(grown);
 	struct hg__spot *made = &w->spot[w->spots++];
@@ -149,8 +149,8 @@ static hg_status add_inspection(struct hg__watch *w, int64_t after, int64_t firs
 	       w->probe[inspection.probe_first + inspection.probe_count].record < end)
 		inspection.probe_count++;
 	void *list = w->inspection;
-	const hg_status grown = hg__tape_grow(w->tape, &list, sizeof *w->inspection, w->inspections,
-	                                      &w->inspection_capacity);
+	const hg_status grown = hg__host_grow(w->tape->ctx, &list, sizeof *w->inspection,
+	                                      w->inspections, &w->inspection_capacity, "observer");
 	w->inspection = list;
 	HG__TRY(grown);
 	w->inspection[w->inspections++] = inspection;

@@ -52,8 +52,8 @@ static hg_status find_rows(hg_context *ctx, struct hg__probe *probe, int32_t *sa
 static hg_status add_probe(struct hg__watch *w, const struct hg__probe *probe)
 {
 	void *list = w->probe;
-	const hg_status grown =
-	    hg__tape_grow(w->tape, &list, sizeof *w->probe, w->probes, &w->probe_capacity);
+	const hg_status grown = hg__host_grow(w->tape->ctx, &list, sizeof *w->probe, w->probes,
+	                                      &w->probe_capacity, "observer");
 	w->probe = list;
 	HG__TRY(grown);
 	w->probe[w->probes++] = *probe;

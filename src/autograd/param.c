@@ -155,23 +155,6 @@ static hg_status check_add(const hg_params *params, const char *name, int64_t ro
 	return HG_OK;
 }
 
-/* Makes room for one more; the list doubles. */
-static hg_status reserve_param(hg_params *params)
-{
-	if (params->count < params->capacity)
-		return HG_OK;
-	const int64_t capacity = params->capacity ? 2 * params->capacity : 16;
-	void *memory = NULL;
-	HG__TRY(hg__host_alloc(params->ctx, (size_t)capacity, sizeof *params->item,
-	                       "the parameter list", &memory));
-	if (params->count)
-		memcpy(memory, params->item, (size_t)params->count * sizeof *params->item);
-	hg__host_free(params->ctx, params->item, (size_t)params->capacity * sizeof *params->item);
-	params->item = memory;
-	params->capacity = capacity;
-	return HG_OK;
-}
-
 /* Storage of a parameter: the master, a working copy if its type differs, and a gradient unless it
  * is a buffer. */
 static hg_status build_param(hg_param *param, const char *name, int64_t rows, int64_t cols,
@@ -212,8 +195,11 @@ hg_status hg_params_add(hg_params *params, const char *name, int64_t rows, int64
 	if (!params)
 		return HG_ERR_ARG;
 	HG__TRY(check_add(params, name, rows, cols, init, flags));
-	HG__TRY(reserve_param(params));
-	void *memory = NULL;
+	void *list = params->item, *memory = NULL;
+	const hg_status grown = hg__host_grow(params->ctx, &list, sizeof *params->item, params->count,
+	                                      &params->capacity, "the parameter list");
+	params->item = list;
+	HG__TRY(grown);
 	HG__TRY(hg__host_alloc(params->ctx, 1, sizeof(hg_param), name, &memory));
 	hg_param *made = memory;
 	made->params = params;

@@ -68,8 +68,8 @@ static hg_status add_span(hg_tape *tape, enum hg__use use, int32_t value, int32_
 {
 	struct hg__tape_plan *plan = &tape->plan;
 	void *list = plan->span;
-	const hg_status grown =
-	    hg__tape_grow(tape, &list, sizeof *plan->span, plan->spans, &plan->span_capacity);
+	const hg_status grown = hg__host_grow(tape->ctx, &list, sizeof *plan->span, plan->spans,
+	                                      &plan->span_capacity, "the memory plan");
 	plan->span = list;
 	HG__TRY(grown);
 	const size_t bytes = hg__value_bytes(&tape->value[value], dtype);

@@ -62,7 +62,8 @@ struct hg__tape_plan {
 	 * every value and gradient gets memory of its own (keep.c) */
 	int32_t output;
 	int trains, keeps;
-	/* one for each value and entry of the recording; NULL: it is not planned yet */
+	/* one for each value and entry of the recording; entry NULL: it is not planned yet, or it has
+	 * no entry */
 	struct hg__planned_value *value;
 	struct hg__planned_entry *entry;
 	int64_t values, entries;
@@ -77,7 +78,7 @@ struct hg__tape_plan {
 
 static inline int hg__is_planned(const struct hg__tape_plan *plan)
 {
-	return plan->value && plan->entry;
+	return plan->entry != NULL;
 }
 /* Does this entry run? Before the tape is planned none is known to. */
 static inline int hg__is_alive(const struct hg__tape_plan *plan, int64_t entry)

@@ -22,8 +22,9 @@ static hg_status list_promotion(hg_tape *tape, int64_t k, int shift, int *news)
 		return HG_OK;
 	}
 	void *memory = params->promotion;
-	const hg_status grown = hg__tape_grow(tape, &memory, sizeof *params->promotion,
-	                                      params->promotions, &params->promotion_capacity);
+	const hg_status grown =
+	    hg__host_grow(tape->ctx, &memory, sizeof *params->promotion, params->promotions,
+	                  &params->promotion_capacity, "the list of promotions");
 	params->promotion = memory;
 	HG__TRY(grown);
 	params->promotion[params->promotions++] = name;

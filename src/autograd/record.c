@@ -219,8 +219,8 @@ static hg_status append_entry(hg_tape *tape, struct hg__entry *entry, const stru
 	if (node->op->traits & HG__RANDOM)
 		node->rng_key = hg__rng_key(tape->ctx->seed, (uint64_t)tape->random++);
 	void *list = tape->entry;
-	const hg_status grown =
-	    hg__tape_grow(tape, &list, sizeof *tape->entry, tape->entries, &tape->entry_capacity);
+	const hg_status grown = hg__host_grow(tape->ctx, &list, sizeof *tape->entry, tape->entries,
+	                                      &tape->entry_capacity, "the tape");
 	tape->entry = list;
 	HG__TRY(grown);
 	for (int i = 0; i < HG__MAX_AUX; i++)

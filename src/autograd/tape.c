@@ -43,26 +43,11 @@ hg_status hg_tape_status(const hg_tape *tape)
 	return tape ? tape->status : HG_ERR_ARG;
 }
 
-hg_status hg__tape_grow(hg_tape *tape, void **array, size_t size, int64_t count, int64_t *capacity)
-{
-	if (count < *capacity)
-		return HG_OK;
-	const int64_t wanted = *capacity ? 2 * *capacity : 32;
-	void *memory = NULL;
-	HG__TRY(hg__host_alloc(tape->ctx, (size_t)wanted, size, "the tape", &memory));
-	if (count)
-		memcpy(memory, *array, (size_t)count * size);
-	hg__host_free(tape->ctx, *array, (size_t)*capacity * size);
-	*array = memory;
-	*capacity = wanted;
-	return HG_OK;
-}
-
 hg_status hg__tape_text(hg_tape *tape, const char *text, const char **copy)
 {
 	void *list = tape->text, *memory = NULL;
-	const hg_status grown =
-	    hg__tape_grow(tape, &list, sizeof *tape->text, tape->texts, &tape->text_capacity);
+	const hg_status grown = hg__host_grow(tape->ctx, &list, sizeof *tape->text, tape->texts,
+	                                      &tape->text_capacity, "the tape");
 	tape->text = list;
 	HG__TRY(grown);
 	HG__TRY(hg__host_alloc(tape->ctx, strlen(text) + 1, 1, "a name", &memory));
@@ -76,8 +61,8 @@ hg_status hg__tape_value(hg_tape *tape, const struct hg__value *value, int32_t *
 		return hg__tape_fail(tape, HG_ERR_UNSUPPORTED, "a tape holds at most %d values",
 		                     1 << INDEX_BITS);
 	void *list = tape->value;
-	const hg_status grown =
-	    hg__tape_grow(tape, &list, sizeof *tape->value, tape->values, &tape->value_capacity);
+	const hg_status grown = hg__host_grow(tape->ctx, &list, sizeof *tape->value, tape->values,
+	                                      &tape->value_capacity, "the tape");
 	tape->value = list;
 	HG__TRY(grown);
 	*index = (int32_t)tape->values++;

@@ -105,9 +105,6 @@ int hg__tape_open(hg_tape *tape, const char *what);
 /* The index of a variable's value; -1 if the variable is not of this tape. */
 int32_t hg__tape_index(const hg_tape *tape, hg_var var);
 hg_var hg__tape_var(const hg_tape *tape, int32_t value);
-/* Makes room for one more element. */
-HG_NODISCARD hg_status hg__tape_grow(hg_tape *tape, void **array, size_t size, int64_t count,
-                                     int64_t *capacity);
 HG_NODISCARD hg_status hg__tape_text(hg_tape *tape, const char *text, const char **copy);
 /* The shape and type of a value; absent for NULL. */
 static inline struct hg__shape hg__value_shape(const struct hg__value *value)

@@ -73,6 +73,9 @@ HG_NODISCARD hg_status hg__device_room(hg_context *ctx, size_t *bytes);
 HG_NODISCARD hg_status hg__host_alloc(hg_context *ctx, size_t count, size_t size, const char *what,
                                       void **memory);
 void hg__host_free(hg_context *ctx, void *memory, size_t bytes);
+/* Makes room for one more element of an array of `count`; an array that is full doubles. */
+HG_NODISCARD hg_status hg__host_grow(hg_context *ctx, void **array, size_t size, int64_t count,
+                                     int64_t *capacity, const char *what);
 
 /* Host memory from the hooks, or, without hooks, aligned to a cache line. Only for the context
  * itself, which has no context to report an error to. */

@@ -64,6 +64,22 @@ void hg__host_free(hg_context *ctx, void *memory, size_t bytes)
 		hg__hooks_free(&ctx->allocator, memory, bytes);
 }
 
+hg_status hg__host_grow(hg_context *ctx, void **array, size_t size, int64_t count,
+                        int64_t *capacity, const char *what)
+{
+	if (count < *capacity)
+		return HG_OK;
+	const int64_t wanted = *capacity ? 2 * *capacity : 32;
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(ctx, (size_t)wanted, size, what, &memory));
+	if (count)
+		memcpy(memory, *array, (size_t)count * size);
+	hg__host_free(ctx, *array, (size_t)*capacity * size);
+	*array = memory;
+	*capacity = wanted;
+	return HG_OK;
+}
+
 /* Bytes that the memory limit still allows. */
 static size_t limit_room(const hg_context *ctx)
 {
