@@ -1,42 +1,53 @@
 #ifndef HG_KERNELS_FORMULAS_H
 #define HG_KERNELS_FORMULAS_H
 
-/* The functions of functions.def that take more than one term, written once for both backends. A
- * backend defines first: f_float, one or sixteen numbers of f32; F_INLINE; f_all(c), c in each;
- * f_pick(condition, a, b); f_abs, f_sqrt; f_exp, f_expm1 (of x <= 0) and f_log, each within 4 u of
- * its value (2 units in the last place), u = u32 = 2^-24. Products and sums are two roundings on
- * both. Bounds are of first order, relative, and hold down to the smallest normal number; there
- * what is stored is rounded once or twice more, absolutely. A NaN comes out as it went in, so that
- * its sign, too, is the same in every instruction set. */
+/* The longer functions of functions.def, written once for both backends. A backend defines these
+ * names before it includes this file:
+ *
+ *     f_float                    one f32 number on the GPU, a vector of sixteen on the CPU
+ *     F_INLINE                   the specifiers of a function
+ *     f_all(c)                   c in every lane
+ *     f_pick(condition, a, b)    a where the condition holds, otherwise b
+ *     f_abs, f_sqrt
+ *     f_exp, f_expm1, f_log      each within 4 u of its value; f_expm1 for x <= 0 only
+ *
+ * Here u = u32 = 2^-24, half a unit in the last place. Both backends round a product and a sum
+ * separately. The error bounds below are relative and of first order. They hold down to the
+ * smallest normal number; a smaller result is rounded to a multiple of the smallest subnormal once
+ * or twice more. A NaN is returned as it is, so that even its sign is the same in every instruction
+ * set. */
 
-/* 1 / (1 + e^-x), in [0, 1]. By e = e^-|x| <= 1, which cannot overflow: 1 / (1 + e) for x >= 0,
- * e / (1 + e) below. e is off by 4 u and moves e / (1 + e) by as much at most; a sum, a quotient
- * and a product: 7 u. */
+/* 1 / (1 + e^-x), in [0, 1]. It is computed from e = e^-|x| <= 1, which cannot overflow:
+ * 1 / (1 + e) for x >= 0, and e / (1 + e) for x < 0. Error: e is off by 4 u, which moves
+ * e / (1 + e) by at most 4 u; the sum, the quotient and the product add 3 u. Together 7 u. */
 F_INLINE f_float f_logistic(f_float x)
 {
 	const f_float e = f_exp(-f_abs(x)), r = 1.0f / (1.0f + e);
 	return f_pick(x >= 0.0f, r, f_pick(x < 0.0f, e * r, x));
 }
 
-/* tanh |x| = -t / (2 + t), t = e^(-2 |x|) - 1 in [-1, 0]: in [0, 1], since -t <= 1 <= 2 + t. t is
- * off by 4 u, the quotient by up to twice that, 2 / (2 + t) of it; a sum and a quotient: 10 u. */
+/* tanh |x| = -t / (2 + t) with t = e^(-2 |x|) - 1 in [-1, 0]. The result is in [0, 1], since
+ * -t <= 1 <= 2 + t. Error: t is off by 4 u, which moves the quotient by 2 / (2 + t) times as much,
+ * at most 8 u; the sum and the quotient add 2 u. Together 10 u. */
 F_INLINE f_float f_tanh(f_float x)
 {
 	const f_float t = f_expm1(-2.0f * f_abs(x)), y = -t / (2.0f + t);
 	return f_pick(x > 0.0f, y, f_pick(x < 0.0f, -y, x));
 }
 
-/* The normal distribution: Phi(x) = erfc(-x / sqrt 2) / 2, in [0, 1]. Of its tail
+/* The distribution function of the normal distribution: Phi(x) = erfc(-x / sqrt 2) / 2, in [0, 1].
+ * Its lower tail is computed as
  *
  *     Phi(-a) = e^(-a^2 / 2) q(t) / (a + 3),  t = (a - 3) / (a + 3),  0 <= a <= 16
  *
- * q is the polynomial of degree 9 with the smallest largest relative error there, 0.4 u, and 1.3 u
- * with its coefficients in f32 (Lawson's iteration, 600 Chebyshev points). Beyond 16 the
- * exponential is 0. Phi(x) = 1 - Phi(-x) for x >= 0.
+ * and for x >= 0, Phi(x) = 1 - Phi(-x). q is the polynomial of degree 9 whose largest relative
+ * error is the smallest: 0.4 u, and 1.3 u once its coefficients are rounded to f32. It was found by
+ * Lawson's iteration on 600 Chebyshev points. Beyond a = 16 the exponential is 0.
  *
- * Error: that of a^2 / 2, u of it, is one of the exponential; that of the exponential 4 u; 3 u by
- * t, 4 u of which move q by 0.71; 2.2 u of Horner's scheme; 4 u of r and the products. Together
- * (15 + x^2 / 2) u, at most 102 u, where Phi leaves f32. */
+ * Error: a^2 / 2 is off by u times itself, which moves the exponential by (x^2 / 2) u. The
+ * exponential itself is off by 4 u. t is off by 4 u, which moves q by at most 3 u. q is off by
+ * 1.3 u, Horner's scheme adds 2.2 u, and r and the products add 4 u. Together (15 + x^2 / 2) u, at
+ * most 102 u before Phi underflows in f32. */
 F_INLINE f_float f_normal(f_float x)
 {
 	const f_float e = f_exp(-0.5f * (x * x)), to = f_abs(x);
@@ -56,7 +67,7 @@ F_INLINE f_float f_normal(f_float x)
 	return f_pick(x < 0.0f, tail, 1.0f - tail);
 }
 
-/* Its density, e^(-x^2 / 2) / sqrt(2 pi): (6 + x^2 / 2) u. */
+/* The density of the normal distribution, e^(-x^2 / 2) / sqrt(2 pi). Error: (6 + x^2 / 2) u. */
 F_INLINE f_float f_density(f_float x)
 {
 	return 0x1.988454p-2f * f_exp(-0.5f * (x * x));

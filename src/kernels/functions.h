@@ -26,8 +26,8 @@ enum {
 #include "kernels/functions.def"
 };
 
-/* What a host knows of a function: what its backward pass reads, and bounds on |f| and |f'| for
- * |x| <= m with the constant p. */
+/* What the host needs to know about a function: what its backward pass reads, and bounds on |f| and
+ * |f'| for |x| <= m with the constant p. */
 struct hg__function {
 	const char *name;
 	int reads_x; /* 0: it reads y */

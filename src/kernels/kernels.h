@@ -89,12 +89,11 @@ static inline int hg__has_sum_epilogue(const struct hg__sum_epilogue *e)
  * c / (cols / heads).
  * - row_scale r, col_scale s: f32 vectors, or NULL.
  * - scale_first: X is replaced by narrow(s_j * X[j, c]) before the sum, and f = w. Edges then need
- * not read s, for one more rounding of X (an absolute error of 2^-25 where s X is below f16's
- * normal range).
+ * not read s, but X is rounded once more (with an absolute error of 2^-25 where s X is below the
+ * normal range of f16).
  * - accumulate: F16_* only where X and Y are f16.
  * - y: of X's type, or f32: then the sum is not narrowed. An epilogue needs Y of X's type.
- * - epilogue: only with F32 and an X. It is applied to an empty row, too, from a sum of
- * 0.
+ * - epilogue: only with F32 and an X. It is applied to empty rows, too, whose sum is 0.
  * - overflow: checks every element of an f16 Y for overflow, before its last rounding.
  *
  * The kernel is edge-parallel over csr.plan, with staging and without atomics. A part is the
@@ -295,8 +294,9 @@ struct hg__head_dot_args {
  *     dX[i, k*d + c] = dS[i, k] * A[0, k*d + c] + dS[i, heads + k] * B[0, k*d + c]
  *     dA[0, k*d + c] = sum over i of dS[i, k] * X[i, k*d + c]
  *
- * dX is narrowed once; its second product is there if b is. add: dX is added to what dx holds. dB
- * is as dA. dA and dB are f32. dX, dA and dB may be absent. */
+ * dX is narrowed once; its second term exists only if b is present. add: dX is added to what dx
+ * holds. dB is the same sum as dA, with dS[i, heads + k]. dA and dB are f32. dX, dA and dB may be
+ * absent. */
 struct hg__head_dot_back_args {
 	struct hg__mat x, a, b, ds, dx, da, db;
 	int heads, add;

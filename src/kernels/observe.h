@@ -1,6 +1,6 @@
 /* The observer: statistics of tensors in some of the steps, computed on the device. They show how
- * near each tensor is to the limits of f16, where the first value is that is not finite, and how
- * much f16 sums suffer from swamping (terms that are too small to change the sum). */
+ * near each tensor is to the limits of f16, where the first non-finite value is, and how much f16
+ * sums suffer from swamping (terms that are too small to change the sum). */
 #ifndef HG_KERNELS_OBSERVE_H
 #define HG_KERNELS_OBSERVE_H
 
@@ -12,7 +12,7 @@ HG_EXTERN_C_BEGIN
 
 /* The observer's kernels run in every step but only work in a step that is due: one whose number is
  * a multiple of `every` and, if `bad` is set, one whose gradients are not finite or whose overflow
- * flag is set, which is known after grad_check. A step behind one that stopped (kernels/step.h) is
+ * flag is set, which is known after grad_check. Queued steps after a stop (kernels/step.h) are
  * never due. */
 struct hg__due {
 	const struct hg__step *step; /* device memory */

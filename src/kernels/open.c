@@ -63,8 +63,8 @@ static void init_context(hg_context *ctx, const hg_context_config *config,
 	ctx->memory_limit = config->memory_limit;
 }
 
-/* With AUTO, if a device responds but cannot be opened, the CPU is used, with a warning. An invalid
- * argument is an error all the same. */
+/* With AUTO, if a device responds but cannot be opened, the CPU is used and a warning is logged. An
+ * invalid argument remains an error. */
 static hg_status open_context(hg_context *ctx, const hg_context_config *config,
                               const struct hg__backend *backend)
 {

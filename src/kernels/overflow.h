@@ -16,7 +16,7 @@ HG_EXTERN_C_BEGIN
  *
  *     word = maximum over these numbers of   (INT32_MAX - node) 2^32 + bits of |x| as f32
  *
- * 0 means that every number did fit. A maximum does not depend on the order, so neither does the
+ * 0 means that every number fits. A maximum does not depend on the order, so neither does the
  * flag. */
 struct hg__overflow_flag {
 	uint64_t *word; /* device memory; NULL: no guard */

@@ -6,7 +6,7 @@
 
 /* ---- the table ---- */
 
-const struct hg__spmm_way hg__spmm_ways[] = {
+const struct hg__spmm_spec hg__spmm_specs[] = {
     {"auto", "what training uses", HG__SHARE_EDGES, 8, HG__WRITE_STAGED, HG__SCALE_ROW, HG_ACC_F32,
      HG_ACC_F32, 0, 0, HG__SPMM_AUTO},
 #define HG_SPMM_VARIANT(id, name, share, columns, write, scale, accumulate, bound, group, flags, \
@@ -60,38 +60,39 @@ static const char *tile_refusal(const struct hg__spmm_args *a)
 const char *hg__spmm_refuses(const hg_context *ctx, const struct hg__spmm_args *a,
                              enum hg__spmm_variant variant)
 {
-	const struct hg__spmm_way *way = &hg__spmm_ways[variant];
+	const struct hg__spmm_spec *spec = &hg__spmm_specs[variant];
 	if (variant == HG__SPMM_AUTO)
 		return NULL;
 	if (ctx->backend->kind != HG_DEVICE_CUDA)
-		return "it is a way of the GPU";
-	if (a->accumulate != way->accumulate)
-		return "sums are asked for in another arithmetic";
-	if (hg__has_sum_epilogue(&a->epilogue) && way->share != HG__SHARE_TILES &&
-	    way->share != HG__SHARE_PARTS)
-		return "the call has an ending";
-	if (way->share == HG__SHARE_GROUPS && (!a->groups || a->groups->item_work != way->group))
-		return "the call brings no groups of its size";
-	const char *tiles = way->share == HG__SHARE_TILES ? tile_refusal(a) : NULL,
-	           *why = tiles ? tiles : matrix_refusal(a, way->columns);
+		return "it needs a GPU";
+	if (a->accumulate != spec->accumulate)
+		return "the call asks for another accumulation";
+	if (hg__has_sum_epilogue(&a->epilogue) && spec->share != HG__SHARE_TILES &&
+	    spec->share != HG__SHARE_PARTS)
+		return "the call has an epilogue";
+	if (spec->share == HG__SHARE_GROUPS && (!a->groups || a->groups->item_work != spec->group))
+		return "the call has no plan with groups of its size";
+	const char *tiles = spec->share == HG__SHARE_TILES ? tile_refusal(a) : NULL,
+	           *why = tiles ? tiles : matrix_refusal(a, spec->columns);
 	return why ? why : factor_refusal(a);
 }
 
-/* Each variant has two log lines: that it ran, and that it could not. */
+/* Each variant has two keys for hg__log_once: one says that it ran, the other that it could not. */
 _Static_assert(2 * HG__SPMM_VARIANTS <= HG__LOG_DIRECTED,
-               "every key of hg__log_once has one meaning");
+               "the keys of hg__log_once must not overlap with those of other messages");
 
 enum hg__spmm_variant hg__spmm_pick(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	enum hg__spmm_variant variant = (enum hg__spmm_variant)a->variant;
 	for (const char *why = NULL; (why = hg__spmm_refuses(ctx, a, variant)) != NULL;) {
-		const enum hg__spmm_variant next = hg__spmm_ways[variant].next;
-		hg__log_once(ctx, 2 * (unsigned)variant + 1, HG_LOG_INFO, "spmm: not %s (%s), but %s",
-		             hg__spmm_ways[variant].name, why, hg__spmm_ways[next].name);
+		const enum hg__spmm_variant next = hg__spmm_specs[variant].next;
+		hg__log_once(ctx, 2 * (unsigned)variant + 1, HG_LOG_INFO,
+		             "spmm: variant %s cannot run (%s), so %s runs", hg__spmm_specs[variant].name,
+		             why, hg__spmm_specs[next].name);
 		variant = next;
 	}
 	hg__log_once(ctx, 2 * (unsigned)variant, HG_LOG_DEBUG, "spmm: %s: %s",
-	             hg__spmm_ways[variant].name, hg__spmm_ways[variant].what);
+	             hg__spmm_specs[variant].name, hg__spmm_specs[variant].what);
 	return variant;
 }
 

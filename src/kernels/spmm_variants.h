@@ -29,7 +29,7 @@ enum hg__spmm_scale { HG__SCALE_ROW, HG__SCALE_PRE, HG__SCALE_POST, HG__SCALE_BA
 #define HG__UNSAFE 1    /* does not keep its error bound */
 #define HG__UNORDERED 2 /* may give different bits in another run */
 
-struct hg__spmm_way {
+struct hg__spmm_spec {
 	const char *name, *what;
 	enum hg__spmm_share share;
 	int columns; /* columns of one load */
@@ -42,7 +42,7 @@ struct hg__spmm_way {
 	enum hg__spmm_variant next;
 };
 /* [HG__SPMM_VARIANTS]; the first is AUTO, which accepts every call. */
-extern const struct hg__spmm_way hg__spmm_ways[];
+extern const struct hg__spmm_spec hg__spmm_specs[];
 
 /* Returns why this variant cannot compute this call on this device, as text for the log; NULL if it
  * can. */

@@ -1,5 +1,5 @@
 /* The state that a training run keeps on the device between steps, and the record that each step
- * leaves for the host. Steps can so be queued ahead without waiting for the host. */
+ * leaves for the host. With these, steps can be queued ahead without waiting for the host. */
 #ifndef HG_KERNELS_STEP_H
 #define HG_KERNELS_STEP_H
 

@@ -62,7 +62,7 @@ long=$(awk 'length > 100' "$scratch/out")
 expect 0 "acc-f32" spmm --variant list
 expect 0 "vertex-32" spmm --variant list
 expect 0 "auto" spmm $fast --variant vertex-32 --features 8
-expect 0 "half8-atomic .*n/a: it is a way of the GPU" spmm $fast --variant half8-atomic --features 8
+expect 0 "half8-atomic .*n/a: it needs a GPU" spmm $fast --variant half8-atomic --features 8
 
 # a dataset's graph
 "$convert" --synthetic planted --nodes 300 --classes 4 --features 16 --degree 8 --hubs 2 \

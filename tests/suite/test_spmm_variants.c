@@ -12,7 +12,7 @@
 
 /* The variants of spmm: each takes the whole battery of the op in the place of the kernel that
  * training uses, wherever it accepts the call; then the sums that tell them apart. On the CPU every
- * call falls to the one way there is. */
+ * call is computed by the only variant. */
 
 /* ---- the battery, with a variant in the kernel's place ---- */
 
@@ -28,12 +28,12 @@ struct extras {
 };
 
 static hg_status extras_build(hg_context *ctx, const struct hg__csr *csr,
-                              const struct hg__spmm_way *way, const int64_t *rowptr,
+                              const struct hg__spmm_spec *spec, const int64_t *rowptr,
                               struct extras *e)
 {
 	const struct hg__tile_terms any = {0, 0, 1};
-	if (way->group)
-		return hg__spmm_groups(ctx, csr->rows, rowptr, way->group, &e->groups);
+	if (spec->group)
+		return hg__spmm_groups(ctx, csr->rows, rowptr, spec->group, &e->groups);
 	HG__TRY(hg__tiles_build(ctx, csr, rowptr, &any, &e->tiles));
 	e->plan = *csr->plan;
 	e->plan.tiles = e->tiles;
@@ -43,18 +43,18 @@ static hg_status extras_build(hg_context *ctx, const struct hg__csr *csr,
 static hg_status extras_open(hg_context *ctx, enum hg__spmm_variant variant,
                              struct hg__spmm_args *a, struct extras *e)
 {
-	const struct hg__spmm_way *way = &hg__spmm_ways[variant];
+	const struct hg__spmm_spec *spec = &hg__spmm_specs[variant];
 	const struct hg__csr *csr = &a->csr;
 	memset(e, 0, sizeof *e);
 	a->variant = (int)variant;
-	if (!way->group && way->share != HG__SHARE_TILES)
+	if (!spec->group && spec->share != HG__SHARE_TILES)
 		return HG_OK;
 	int64_t *rowptr = calloc((size_t)csr->rows + 1, sizeof *rowptr);
 	CHECK(rowptr);
 	hg_status status =
 	    ctx->backend->copy_out(ctx, rowptr, csr->rowptr, ((size_t)csr->rows + 1) * sizeof *rowptr);
 	if (status == HG_OK)
-		status = extras_build(ctx, csr, way, rowptr, e);
+		status = extras_build(ctx, csr, spec, rowptr, e);
 	free(rowptr);
 	a->groups = e->groups;
 	if (e->tiles)
@@ -95,22 +95,22 @@ static hg_context *context_of_gpu(void)
 
 static void keeps_its_bound(const void *item)
 {
-	const struct hg__spmm_way *way = item;
+	const struct hg__spmm_spec *spec = item;
 	hg_context *ctx = context_of_gpu();
 	struct hg__kernels kernels = *ctx->backend->kernels;
-	struct battery_score score = {.unordered = (way->flags & HG__UNORDERED) != 0,
-	                              .sum_u = way->share == HG__SHARE_TILES ? ORACLE_TILES : 0};
+	struct battery_score score = {.unordered = (spec->flags & HG__UNORDERED) != 0,
+	                              .sum_u = spec->share == HG__SHARE_TILES ? ORACLE_TILES : 0};
 	kernels.spmm = spmm_by_variant;
 	memset(&wanted, 0, sizeof wanted);
-	wanted.variant = (enum hg__spmm_variant)(way - hg__spmm_ways);
+	wanted.variant = (enum hg__spmm_variant)(spec - hg__spmm_specs);
 	battery_op(ctx, &kernels, &hg__op_spmm, &score);
-	test_note("%-16s worst err/bound %.3f, %lld calls taken, %lld passed on (%s)", way->name,
+	test_note("%-16s worst err/bound %.3f, %lld calls taken, %lld passed on (%s)", spec->name,
 	          score.worst, (long long)wanted.taken, (long long)wanted.passed_on, score.where);
 	CHECK(wanted.taken > 0 && wanted.passed_on > 0);
 	/* half2 atomics round more often than the battery allows for sums in f32: the star below is
 	 * theirs */
-	if (!(way->flags & HG__UNSAFE) && way->bound == way->accumulate)
-		CHECK_MSG(score.worst <= 1, "%s: err/bound = %.3f at %s", way->name, score.worst,
+	if (!(spec->flags & HG__UNSAFE) && spec->bound == spec->accumulate)
+		CHECK_MSG(score.worst <= 1, "%s: err/bound = %.3f at %s", spec->name, score.worst,
 		          score.where);
 	hg_context_free(ctx);
 }
@@ -199,7 +199,7 @@ static double star_mean(struct star *s, enum hg__spmm_variant variant)
 	struct hg__spmm_args args = s->args;
 	struct extras extras;
 	CHECK_OK(extras_open(s->ctx, variant, &args, &extras));
-	args.accumulate = hg__spmm_ways[variant].accumulate;
+	args.accumulate = hg__spmm_specs[variant].accumulate;
 	CHECK(s->ctx->backend->kind != HG_DEVICE_CUDA || !hg__spmm_refuses(s->ctx, &args, variant));
 	CHECK_OK(s->ctx->backend->kernels->spmm(s->ctx, &args));
 	const int64_t count = hg_tensor_rows(s->y) * WIDTH;
@@ -251,12 +251,12 @@ static void safe_ones_take_the_mean_of_a_star(void)
 		mean += fraction(i) / (double)LEAVES;
 	star_open(&s, LEAVES, fraction);
 	for (int v = 0; v < HG__SPMM_VARIANTS; v++) {
-		const struct hg__spmm_way *way = &hg__spmm_ways[v];
-		const double bound = star_bound(&s, way->bound, LEAVES, mean),
+		const struct hg__spmm_spec *spec = &hg__spmm_specs[v];
+		const double bound = star_bound(&s, spec->bound, LEAVES, mean),
 		             found = star_mean(&s, (enum hg__spmm_variant)v);
-		test_note("%-16s err/bound %.3f", way->name, fabs(found - mean) / bound);
-		if (!(way->flags & HG__UNSAFE))
-			CHECK_MSG(fabs(found - mean) <= bound, "%s: %.9g, exactly %.9g, bound %.3g", way->name,
+		test_note("%-16s err/bound %.3f", spec->name, fabs(found - mean) / bound);
+		if (!(spec->flags & HG__UNSAFE))
+			CHECK_MSG(fabs(found - mean) <= bound, "%s: %.9g, exactly %.9g, bound %.3g", spec->name,
 			          found, mean, bound);
 	}
 	star_close(&s);
@@ -508,10 +508,10 @@ static void what_cannot_take_a_call_says_why_once(void)
 	s.args.variant = HG__SPMM_HALF8;
 	CHECK_EQ_I(hg__spmm_pick(s.ctx, &s.args), HG__SPMM_AUTO);
 	CHECK_EQ_I(lines.count, 5);
-	CHECK_CONTAINS(lines.text[0], "spmm: not half8 (");
+	CHECK_CONTAINS(lines.text[0], "spmm: variant half8 cannot run (");
 	CHECK_CONTAINS(lines.text[0],
-	               s.ctx->backend->kind == HG_DEVICE_CUDA ? "another arithmetic" : "the GPU");
-	CHECK_CONTAINS(lines.text[3], "but auto");
+	               s.ctx->backend->kind == HG_DEVICE_CUDA ? "another accumulation" : "a GPU");
+	CHECK_CONTAINS(lines.text[3], "so auto runs");
 	CHECK_CONTAINS(lines.text[4], "spmm: auto");
 	CHECK_EQ_I(hg__spmm_pick(s.ctx, &s.args), HG__SPMM_AUTO);
 	CHECK_EQ_I(lines.count, 5);
@@ -542,16 +542,17 @@ static void narrow_rows_fall_to_narrower_loads(void)
 static void the_table_is_whole(void)
 {
 	for (int v = 0; v < HG__SPMM_VARIANTS; v++) {
-		const struct hg__spmm_way *way = &hg__spmm_ways[v];
-		CHECK(way->name && *way->what && way->columns > 0);
-		CHECK((way->group > 0) == (way->share == HG__SHARE_GROUPS));
+		const struct hg__spmm_spec *spec = &hg__spmm_specs[v];
+		CHECK(spec->name && *spec->what && spec->columns > 0);
+		CHECK((spec->group > 0) == (spec->share == HG__SHARE_GROUPS));
 		for (int other = 0; other < v; other++)
-			CHECK(strcmp(way->name, hg__spmm_ways[other].name) != 0);
-		int steps = 0; /* every way ends at AUTO */
-		for (const struct hg__spmm_way *w = way; w != hg__spmm_ways; w = &hg__spmm_ways[w->next])
+			CHECK(strcmp(spec->name, hg__spmm_specs[other].name) != 0);
+		int steps = 0; /* the replacements end at AUTO */
+		for (const struct hg__spmm_spec *w = spec; w != hg__spmm_specs;
+		     w = &hg__spmm_specs[w->next])
 			CHECK(++steps < HG__SPMM_VARIANTS);
 		/* none leads to one that may give other bits, or to one that does not keep its bound */
-		CHECK(hg__spmm_ways[way->next].flags == 0);
+		CHECK(hg__spmm_specs[spec->next].flags == 0);
 	}
 }
 
@@ -576,6 +577,6 @@ int main(int argc, char **argv)
 	memcpy(cases, alone, sizeof alone);
 	for (int v = 1; v < HG__SPMM_VARIANTS; v++)
 		cases[count++] =
-		    (struct test_case){hg__spmm_ways[v].name, 0, keeps_its_bound, &hg__spmm_ways[v]};
+		    (struct test_case){hg__spmm_specs[v].name, 0, keeps_its_bound, &hg__spmm_specs[v]};
 	return test_main(argc, argv, cases, count);
 }

@@ -32,7 +32,7 @@ static hg_status result_check(struct bench *b, const struct call *call, hg_norm 
 }
 
 /* Compose the remark on a variant of the kernel. */
-static void variant_note(const struct hg__spmm_way *row, const struct references *references,
+static void variant_note(const struct hg__spmm_spec *row, const struct references *references,
                          char *note, size_t size, struct result *r)
 {
 	const double over = r->ms.median / references->automatic;
@@ -48,7 +48,7 @@ static void variant_note(const struct hg__spmm_way *row, const struct references
 static hg_status variant_measure(struct bench *b, const struct variant *v, struct call *call,
                                  struct spmm_direct *direct, struct references *references)
 {
-	const struct hg__spmm_way *row = &hg__spmm_ways[v->kernel];
+	const struct hg__spmm_spec *row = &hg__spmm_specs[v->kernel];
 	const struct hg__mat x = call->call.in[0], w = call->call.in[1];
 	struct check check;
 	struct result r = result_new("spmm", v->name, b->policy->name);

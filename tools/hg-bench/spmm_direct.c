@@ -25,7 +25,7 @@ hg_status spmm_direct_open(struct bench *b, enum hg__spmm_variant variant, hg_no
                            struct hg__mat x, struct hg__mat w, struct hg__mat y,
                            struct spmm_direct *direct, const char **why)
 {
-	const struct hg__spmm_way *row = &hg__spmm_ways[variant];
+	const struct hg__spmm_spec *row = &hg__spmm_specs[variant];
 	*direct = (struct spmm_direct){.ctx = b->ctx};
 	struct hg__spmm_args *a = &direct->args;
 	*a = (struct hg__spmm_args){.csr = b->csr,

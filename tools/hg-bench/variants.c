@@ -28,7 +28,7 @@ const struct variant *variant_list(int *count)
 static int is_kernel_variant(const char *name)
 {
 	for (int v = 1; v < HG__SPMM_VARIANTS; v++)
-		if (strcmp(name, hg__spmm_ways[v].name) == 0)
+		if (strcmp(name, hg__spmm_specs[v].name) == 0)
 			return 1;
 	return 0;
 }

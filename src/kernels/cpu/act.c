@@ -1,3 +1,5 @@
+/* Functions of one operand, element by element: Y = f(X), and dX = f'(X) dY, for each f in
+ * kernels/functions.def. */
 #include "kernels/cpu/acts.h"
 
 hg_status HG__CPU(act)(hg_context *ctx, const struct hg__act_args *a)

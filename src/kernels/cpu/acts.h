@@ -1,12 +1,11 @@
+/* The functions of one operand (kernels/functions.def), on vectors of sixteen numbers. The table
+ * hg__activations has one row per function, in the order of hg__act. */
 #ifndef HG_KERNELS_CPU_ACTS_H
 #define HG_KERNELS_CPU_ACTS_H
 
 #include "kernels/cpu/exp.h"
 #include "kernels/cpu/log.h"
 #include "kernels/cpu/map.h"
-
-/* The element-wise functions on sixteen lanes (functions.def): hg__activations[act], with the
- * constant as env. */
 
 #define f_float hg__v16
 #define F_INLINE HG__INLINE
@@ -24,7 +23,9 @@ HG__INLINE hg__v16 f_abs(hg__v16 x)
 
 #include "kernels/formulas.h"
 
-/* f(x) of n elements, and f' dy of n from x or y, which are both `x` here; z is dy. */
+/* For each function: its value and its gradient for one vector, and NAME_forward and NAME_backward,
+ * which compute n elements for HG__CPU(map). env points to the function's constant p. In
+ * NAME_backward, x is the operand that the op keeps (X or Y), and z is dY. */
 #define HG_FUNCTION(name, reads, zero, zero_back, value, gradient, ...)                     \
 	HG__INLINE hg__v16 name##_value(hg__v16 x, hg__v16 p)                                   \
 	{                                                                                       \
@@ -59,7 +60,7 @@ HG__INLINE hg__v16 f_abs(hg__v16 x)
 	}
 #include "kernels/functions.def"
 
-/* Those that keep a 0 may be given padding, too. */
+/* keeps_zero, keeps_zero_back: zero and zero_back of functions.def. */
 static const struct hg__activation {
 	hg__map_fn forward, backward;
 	int keeps_zero, keeps_zero_back;

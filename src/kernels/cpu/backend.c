@@ -25,7 +25,8 @@ static int runs_everywhere(void)
 extern const struct hg__kernels hg__cpu_avx2_table, hg__cpu_avx512_table;
 
 /* F16C is bit 29 of ecx in leaf 1. It is read directly because not every compiler knows its name.
- * That the system saves the vector registers follows from AVX2. */
+ * The check for AVX2 includes that the operating system saves the vector registers, which F16C
+ * needs as well. */
 static int has_avx2(void)
 {
 	unsigned a, b, c, d;

@@ -2,8 +2,8 @@
  * the pieces and rows of a block in f64, and then the blocks in order. */
 #include "kernels/cpu/rows.h"
 
-/* The size of a block. A block needs 8 bytes of workspace, so 256 rows need the 32 bytes that
- * hg__reduction_bytes reserves for them. */
+/* A block needs 8 bytes of workspace, so 256 rows need the 32 bytes that hg__reduction_bytes
+ * reserves for them. */
 #define BLOCK_ROWS 64
 
 static double dot_row(const struct hg__dot_all_args *a, int64_t row)

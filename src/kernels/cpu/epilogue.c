@@ -1,18 +1,23 @@
+/* Bias, activation and dropout in one pass, and their gradient:
+ *
+ *     Y = dropout(f(X + b))
+ *     dX = f'(X + b) dropout(dY),   db = sum of dX over the rows
+ *
+ * The matrix is processed in strips of at most HG__WIDTH columns. A strip stays in the first-level
+ * cache from its load to its one store. */
 #include "kernels/cpu/act_drop.h"
 #include "kernels/cpu/columns.h"
 
-/* Y = dropout(f(X + b)) and its gradient, in strips of a row that stay in the first-level cache
- * from the load to the one store. */
-
-/* Words for a strip: whole rows where they are short, so that the generator's eight quads are all
- * used. */
+/* Columns col .. col+n-1 of `rows` rows from `row` on, and their random words. The generator makes
+ * the words of eight quads at a time, so if rows are short a strip has several of them: then no
+ * words are thrown away. */
 struct strip {
 	int64_t row, rows, col, n;
 	uint32_t *word; /* [rows][quads of the strip][4] */
 };
 #define WORDS (HG__WIDTH + 4 * HG__DRAW)
 
-/* Rows of a strip: as many as have HG__WIDTH words together. */
+/* The number of rows of a strip: as many as have HG__WIDTH words together. */
 static int64_t strip_rows(const struct hg__cpu_act_drop *act_drop)
 {
 	return act_drop->stream.quads < HG__WIDTH / 4 ? HG__WIDTH / 4 / act_drop->stream.quads : 1;
@@ -23,7 +28,7 @@ static void draw_strip(const struct hg__cpu_act_drop *act_drop, const struct str
 	hg__draw(&act_drop->stream, s->row, s->col / 4, s->rows * hg__ceil_div(s->n, 4), s->word);
 }
 
-/* The words of one of its rows. */
+/* The random words of one row of the strip. */
 static const uint32_t *words_of(const struct strip *s, int64_t row)
 {
 	return s->word + (row - s->row) * 4 * hg__ceil_div(s->n, 4);
@@ -75,10 +80,13 @@ hg_status HG__CPU(epilogue)(hg_context *ctx, const struct hg__epilogue_args *a)
 struct back {
 	const struct hg__epilogue_back_args *a;
 	struct hg__cpu_act_drop act_drop;
-	int draws; /* the words are needed again */
+	/* The random words must be generated again. relu does not need them: y > 0 only where the
+	 * element was kept. */
+	int draws;
 };
 
-/* g = f'(X + b) dropout(dY) of one row; y: scratch of the strip */
+/* g = f'(X + b) dropout(g) for one row, where g is dY at first. y is scratch memory for n
+ * elements. */
 static void gradient(const struct back *b, const struct strip *s, int64_t row, float *y, float *g)
 {
 	const struct hg__cpu_act_drop *act_drop = &b->act_drop;
@@ -118,7 +126,8 @@ static void backward_strip(const struct back *b, const struct strip *s, float *s
 	}
 }
 
-/* Rows r0 .. r1-1 of a chunk of columns; sum NULL: nobody wants db. */
+/* Computes rows r0 .. r1-1 of the columns c0 .. c0+n-1, and adds them to sum [n]. sum is NULL if db
+ * is not needed. */
 static void backward_rows(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n,
                           float *sum, float *unused)
 {
@@ -138,7 +147,7 @@ hg_status HG__CPU(epilogue_back)(hg_context *ctx, const struct hg__epilogue_back
 	                 (!a->dx.data || hg__same(&a->dx, &a->dy)) &&
 	                 (!a->db.data || (a->db.dtype == HG_F32 && a->db.cols == a->dy.cols));
 	HG__TRY(hg__need(ctx, fits, "epilogue_back: operands do not fit"));
-	/* rows that a thread takes at a time: 64 calls are nothing beside their elements */
+	/* A thread takes 64 rows at a time, so that a call costs little compared with its elements. */
 	const int64_t rows = a->dy.rows, cols = a->dy.cols, block = 64;
 	const struct hg__cpu_act_drop act_drop = hg__act_drop_of(&a->act_drop, cols > 0 ? cols : 1);
 	const struct back b = {a, act_drop, act_drop.drops && a->act_drop.act != 1 + HG__ACT_relu};

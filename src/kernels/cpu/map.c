@@ -1,7 +1,9 @@
+/* Element-wise functions of one or two matrices (map.h). Rows are cut into blocks, and each block
+ * is widened, computed and narrowed while it is in the cache. */
 #include "kernels/cpu/map.h"
 
-/* Elements of one call of f: the call costs nothing beside them, and three blocks fit the
- * first-level cache. */
+/* Elements of a block. The time for calling f is small compared with that of 1024 elements, and the
+ * three blocks of a call (x, z and y) fit in the first-level cache. */
 #define BLOCK 1024
 
 hg_status HG__CPU(map)(hg_context *ctx, hg__map_fn f, const void *env, int keeps_zero,
@@ -9,7 +11,8 @@ hg_status HG__CPU(map)(hg_context *ctx, hg__map_fn f, const void *env, int keeps
 {
 	HG__TRY(hg__need(ctx, hg__same(&x, &y) && (!z.data || hg__same(&x, &z)),
 	                 "elementwise: operands differ in shape or are not floats"));
-	/* equal layout: one long row */
+	/* Matrices of equal layout are processed as one long row, which is faster where rows are
+	 * short. Padding, if there is any, is then processed, too. */
 	if (x.ld == y.ld && (!z.data || z.ld == y.ld) && (keeps_zero || x.cols == x.ld)) {
 		x.cols = y.cols = x.rows * x.ld;
 		x.rows = 1;

@@ -3,7 +3,7 @@
 #include "kernels/cpu/softmax.h"
 
 /* Returns the column of a row's first largest logit, or -1 if a logit is NaN or there is none. Adds
- * to *others the number of logits that are not finite. */
+ * the number of logits that are not finite to *nonfinite_logits. */
 static int64_t first_largest(const struct hg__mat *x, int64_t row, int64_t *nonfinite_logits)
 {
 	float best = -INFINITY;

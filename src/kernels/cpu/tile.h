@@ -25,8 +25,8 @@ struct hg__strip {
 
 typedef __m512 hg__fma_vector;
 #define HG__FMA_LANES 16
-#define HG__STRIP \
-	64 /* 6 rows of 4 vectors: 24 of 32 registers accumulate, 4 hold B and one holds A */
+/* 6 rows of 4 vectors: 24 of 32 registers accumulate, 4 hold B and one holds A. */
+#define HG__STRIP 64
 #define hg__fma_load _mm512_loadu_ps
 #define hg__fma_store _mm512_storeu_ps
 #define hg__fma_set _mm512_set1_ps
@@ -36,7 +36,8 @@ typedef __m512 hg__fma_vector;
 
 typedef __m256 hg__fma_vector;
 #define HG__FMA_LANES 8
-#define HG__STRIP 16 /* 6 rows of 2 vectors: 12 of 16 registers accumulate */
+/* 6 rows of 2 vectors: 12 of 16 registers accumulate. */
+#define HG__STRIP 16
 #define hg__fma_load _mm256_loadu_ps
 #define hg__fma_store _mm256_storeu_ps
 #define hg__fma_set _mm256_set1_ps

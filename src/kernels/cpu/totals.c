@@ -1,8 +1,8 @@
 /* Totals over rows (totals.h): first by blocks of BLOCK_ROWS rows, then over the blocks. */
 #include "kernels/cpu/totals.h"
 
-#define BLOCK_ROWS \
-	256 /* A total has 16 bytes, and 256 rows may use 32 bytes of hg__reduction_bytes. */
+/* A total has 16 bytes, and hg__reduction_bytes reserves 32 bytes for 256 rows. */
+#define BLOCK_ROWS 256
 
 hg_status HG__CPU(totals)(hg_context *ctx, int64_t rows, int64_t work, hg__totals_fn f,
                           const void *env, struct hg__totals *result)

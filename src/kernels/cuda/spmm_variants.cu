@@ -514,23 +514,23 @@ static hg_status launch_splits(hg_context *ctx, sum_kernel kernel, const struct 
 hg_status hg__cuda_spmm_variant(hg_context *ctx, const struct hg__spmm_args *a,
                                 enum hg__spmm_variant variant)
 {
-	const struct hg__spmm_way *way = &hg__spmm_ways[variant];
+	const struct hg__spmm_spec *spec = &hg__spmm_specs[variant];
 	const struct hg__plan by_row = hg__plan_by_row(&a->csr);
 	struct hg__csr csr = a->csr;
-	csr.plan = way->share == HG__SHARE_GROUPS ? a->groups
-	           : way->share == HG__SHARE_ROWS ? &by_row
-	                                          : csr.plan;
+	csr.plan = spec->share == HG__SHARE_GROUPS ? a->groups
+	           : spec->share == HG__SHARE_ROWS ? &by_row
+	                                           : csr.plan;
 	HG__TRY(edge_columns_fit(ctx, "spmm", a->y.cols));
 	struct sum p = sum_of(a, csr);
 	HG__TRY(prepare(ctx, a, csr, &p));
-	if (way->write == HG__WRITE_ATOMIC_F32 && p.plan.splits > 0)
+	if (spec->write == HG__WRITE_ATOMIC_F32 && p.plan.splits > 0)
 		HG__CUDA(ctx, "spmm: sums",
 		         cudaMemsetAsync(p.staging, 0,
 		                         static_cast<size_t>(p.plan.splits * p.lead) * sizeof(float),
 		                         stream_of(ctx)));
 	HG__TRY(launch_splits(ctx, table[variant].before, p));
 	if (p.plan.items > 0) {
-		const int64_t units = (p.cols + way->columns - 1) / way->columns;
+		const int64_t units = (p.cols + spec->columns - 1) / spec->columns;
 		const struct edge_grid items = edge_grid_of(p.plan.items, units < STEP ? STEP : units);
 		HG__TRY(launch(ctx, "spmm: variant",
 		               table[variant].items[!p.w                   ? 0
