@@ -1,5 +1,6 @@
-/* Functions, element by element (acts.cuh). Traffic: one read and one write of the state;
- * backward two reads and one write. */
+/* Functions of one operand, element by element: Y = f(X), and dX = f'(X) dY, for each f in
+ * kernels/functions.def. The forward pass reads and writes one matrix each; the backward pass reads
+ * two and writes one. */
 
 #include "kernels/cuda/acts.cuh"
 #include "kernels/cuda/map.cuh"
@@ -59,7 +60,8 @@ template <typename A> struct backward {
 	}
 };
 
-/* One array where padding may take part, else row by row with zeros in it. */
+/* If padding keeps its zeros, storage is processed as one array, padding included. Otherwise rows
+ * are processed one by one, and zeros are stored in their padding. */
 template <bool KEEPS_ZERO, typename F>
 hg_status visit(hg_context *ctx, const char *kernel, const struct hg__mat &shape, const F &f)
 {
@@ -82,7 +84,7 @@ template <typename A> hg_status run_back(hg_context *ctx, const struct hg__act_b
 	    backward<A>{floats_of(a->y), floats_of(a->dy), floats_of(a->dx), a->y.cols, a->p});
 }
 
-/* In the order of hg__act. */
+/* One row per function, in the order of hg__act. */
 constexpr struct {
 	hg_status (*forward)(hg_context *, const struct hg__act_args *);
 	hg_status (*backward)(hg_context *, const struct hg__act_back_args *);

@@ -19,8 +19,9 @@ struct identity {
 	}
 };
 
-/* f, then dropout. READS: the gradient needs y. DRAWS: it also needs the random numbers. Relu does
- * not, because y > 0 tells it both. */
+/* The function A, then dropout if DROPS. READS: the gradient needs y. DRAWS: it also needs the
+ * random numbers. relu does not need them, because y > 0 holds exactly where x > 0 and the element
+ * was kept. */
 template <typename A, bool DROPS> struct act_drop {
 	static constexpr bool READS = !std::is_same<A, identity>::value,
 	                      DRAWS = DROPS && !std::is_same<A, acts::relu>::value;

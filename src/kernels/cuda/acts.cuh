@@ -1,8 +1,7 @@
+/* The functions of one operand (kernels/functions.def), on the device. Each is a functor
+ * acts::NAME; its KEEPS_ZERO and KEEPS_ZERO_BACK are zero and zero_back of functions.def. */
 #ifndef HG_KERNELS_CUDA_ACTS_CUH
 #define HG_KERNELS_CUDA_ACTS_CUH
-
-/* The element-wise functions (functions.def): acts::NAME, a functor each. KEEPS_ZERO: of a 0 comes
- * a 0, of two in the gradient, so that padding may be taken for elements. */
 
 #include "kernels/cuda/launch.cuh"
 
@@ -17,7 +16,7 @@ namespace acts
 #define f_log logf
 #define f_sqrt sqrtf
 #define f_all(x) (x)
-/* a macro: what is not picked need not be computed */
+/* A macro and not a function, so that the operand that is not picked need not be computed. */
 #define f_pick(condition, a, b) ((condition) ? (a) : (b))
 
 #include "kernels/formulas.h"
@@ -30,7 +29,7 @@ namespace acts
 			(void)p;                                                          \
 			return f;                                                         \
 		}                                                                     \
-		/* from y or x, which are both `y` here */                            \
+		/* y: the operand that the op keeps, X or Y */                        \
 		static __device__ float gradient(float y, float dy, float p)          \
 		{                                                                     \
 			const float x = y;                                                \

@@ -29,9 +29,9 @@ static bool is_for_sm_90(const cudaFuncAttributes &code, const cudaDeviceProp &p
 {
 	return properties.major >= 9 && code.ptxVersion >= 90;
 }
-/* false: a kernel starts only after the previous one has ended. */
+/* If false, a kernel starts only after the previous one has ended. For measurements. */
 constexpr bool OVERLAP = true;
-/* false: no clusters. */
+/* If false, no clusters are used. For measurements. */
 constexpr bool CLUSTERS = true;
 
 /* Finds device `index` and checks that this build has code for it. If there is no usable device the

@@ -246,7 +246,7 @@ hg_status run_batch_norm_back(hg_context *ctx, const struct hg__batch_norm_back_
 	                  : HG_OK;
 }
 
-/* Whether m is absent, or has X's type and layout. */
+/* Whether m is absent, or has the type and the layout of X. */
 bool has_layout(const struct hg__mat &x, const struct hg__mat &m)
 {
 	return alike(x, m) && (!m.data || x.dtype == m.dtype);

@@ -1,6 +1,10 @@
-/* Y = dropout(f(X + b)) in one pass, and its gradient with the column sums for b in one other.
- * Traffic: one read and one write of the state; backward two reads (one where there is no f) and
- * one write. */
+/* Bias, activation and dropout in one kernel, and their gradient in another:
+ *
+ *     Y = dropout(f(X + b))
+ *     dX = f'(X + b) dropout(dY),   db = sum of dX over the rows
+ *
+ * The forward kernel reads and writes one matrix each. The backward kernel reads two matrices (or
+ * one if there is no f) and writes one. */
 
 #include "kernels/cuda/act_drop.cuh"
 #include "kernels/cuda/columns.cuh"
@@ -28,7 +32,8 @@ template <typename E> struct forward {
 	}
 };
 
-/* What both ways back share: g = f'(X + b) dropout(dY) of a pack, stored where dX is wanted. */
+/* g = f'(X + b) dropout(dY) for a pack, which is stored if dX is needed. It is an element-wise
+ * kernel by itself if db is not needed; otherwise gradient_sums calls it. */
 template <typename T, typename E> struct gradient {
 	const T *y, *dy;
 	T *dx;
@@ -124,7 +129,7 @@ template <typename E> hg_status run_back(hg_context *ctx, const struct hg__epilo
 	});
 }
 
-/* [no f, then in the order of hg__act][without dropout, with]. */
+/* [no f, then each f in the order of hg__act][without dropout, with dropout]. */
 constexpr struct {
 	hg_status (*forward)(hg_context *, const struct hg__epilogue_args *);
 	hg_status (*backward)(hg_context *, const struct hg__epilogue_back_args *);

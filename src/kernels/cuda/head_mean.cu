@@ -44,7 +44,7 @@ struct head_mean_back {
 	}
 };
 
-/* Whether `many` has the heads side by side and `one` has their mean. */
+/* Whether `many` has the columns of all heads and `one` the columns of their mean. */
 bool fits(const struct hg__mat &many, const struct hg__mat &one, int heads)
 {
 	return many.rows == one.rows && is_float(many) && is_float(one) && heads > 0 &&

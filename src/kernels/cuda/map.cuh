@@ -1,21 +1,20 @@
+/* Element-wise kernels. A functor computes one pack of W neighbouring columns of a row, where W is
+ * 8 or 1, and `walk` or `flat` calls it for all packs of a matrix. The last pack of a row may
+ * contain padding. A functor may compute and store padding, but must not add it to a sum. */
 #ifndef HG_KERNELS_CUDA_MAP_CUH
 #define HG_KERNELS_CUDA_MAP_CUH
 
-/* Element-wise kernels: a functor says what happens to one pack of W neighbouring columns of a row
- * (W = 8 or 1), the walk visits all packs. Columns of a pack past the last one are padding: a
- * functor may compute and store them, it must not let them reach a sum. */
-
 #include "kernels/cuda/launch.cuh"
 
-/* A matrix whose float type is known only at run time: element-wise kernels take any mixture of
- * state and f32 (a gradient may be f32 where its value is f16). The branch is the same in all
- * threads and costs nothing beside the memory it waits for. */
+/* A matrix whose float type is known only at run time. Element-wise kernels accept any mixture of
+ * f16 and f32, because a gradient may be f32 where its value is f16. The branch on the type takes
+ * the same direction in all threads, and its time is hidden by the memory access. */
 struct floats {
 	void *data;
 	int64_t ld;
 	bool half;
 
-	/* Elements i .. i+W-1 of the storage; the same of a row. */
+	/* These access elements i .. i+W-1 of the storage, or columns col .. col+W-1 of a row. */
 	template <int W> __device__ void get(int64_t i, float (&x)[W]) const
 	{
 		if (half)
@@ -51,9 +50,9 @@ static inline struct floats floats_of(const struct hg__mat &m)
 
 /* ---- rows and columns ---- */
 
-/* A block of BLOCK threads as a rectangle: x along packs of columns, y along rows. At most 32
- * threads in x: one warp then reads up to 32 packs of a row, whole lines of memory, and narrow
- * matrices still keep all threads busy with several rows. */
+/* The threads of a block form a rectangle: x runs along the packs of a row, y along rows. There are
+ * at most 32 threads in x. A warp then reads up to 32 packs of a row, which are whole lines of
+ * memory, and if the matrix is narrow all threads are still busy, with several rows. */
 struct tile {
 	dim3 grid, block;
 };
@@ -84,8 +83,8 @@ template <int W, typename F> static __global__ void walk_kernel(int64_t rows, in
 			f.template at<W>(row, col);
 }
 
-/* f.at<W>(row, col) for every pack of a [rows, cols] matrix. by_eight: all operands can be read in
- * packs of 8. */
+/* Calls f.at<W>(row, col) for every pack of a [rows, cols] matrix. by_eight: all operands can be
+ * read in packs of 8. */
 template <typename F>
 static hg_status walk(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
                       bool by_eight, const F &f)
@@ -99,8 +98,7 @@ static hg_status walk(hg_context *ctx, const char *kernel, int64_t rows, int64_t
 	});
 }
 
-/* ---- flat: operands that lie the same way in memory are one array of rows * ld elements, padding
- * included ---- */
+/* ---- flat: operands of equal layout, as arrays of rows * ld elements, padding included ---- */
 
 template <typename F> static __global__ void flat_kernel(int64_t n, F f)
 {
@@ -112,7 +110,8 @@ template <typename F> static __global__ void flat_kernel(int64_t n, F f)
 		f.template at<1>(i);
 }
 
-/* f.at<W>(i) for the elements i .. i+W-1 of `shape`, the layout that all operands share. */
+/* Calls f.at<W>(i) for all elements, W at a time: elements i .. i+W-1 of the storage. `shape` is
+ * the layout that all operands have. */
 template <typename F>
 static hg_status flat(hg_context *ctx, const char *kernel, const struct hg__mat &shape, const F &f)
 {
@@ -122,14 +121,14 @@ static hg_status flat(hg_context *ctx, const char *kernel, const struct hg__mat 
 	return launch(ctx, kernel, flat_kernel<F>, grid_for(n, 8 * BLOCK), BLOCK, n, f);
 }
 
-/* Are a and b float matrices that lie the same way in memory? An absent b does not object. */
+/* Whether a and b are float matrices of the same shape and layout. An absent b fits every a. */
 static inline bool alike(const struct hg__mat &a, const struct hg__mat &b)
 {
 	return b.data == nullptr ||
 	       (a.rows == b.rows && a.cols == b.cols && a.ld == b.ld && is_float(a) && is_float(b));
 }
 
-/* What a launcher says when its caller broke the kernel's contract. */
+/* Reports operands that break the kernel's contract. */
 static inline hg_status misfit(hg_context *ctx, const char *kernel, const struct hg__mat &a,
                                const struct hg__mat &b)
 {

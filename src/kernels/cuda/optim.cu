@@ -9,7 +9,7 @@
  *         Adam      g += decay p;  m += (1 - b1)(g - m);  v = b2 v + (1 - b2) g^2;
  *                   p -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps)
  *         AdamW     p *= 1 - lr decay, then Adam without decay
- *                   and then the loss scale's transition, step += 1, and a note of all this
+ *                   Then the transition of the loss scale, step += 1, and the record of the step.
  *
  * Whether a step is skipped, and how much it is clipped, depends on all gradients, so there are two
  * kernels. In the first, the last block to finish decides (totals.cuh). Work is cut into chunks of
@@ -17,7 +17,7 @@
  * change.
  *
  * Work of one thread that does not depend on gradients runs in block 0, beside the other blocks
- * instead of after them: bias corrections in the first kernel, the transition and the note in the
+ * instead of after them: bias corrections in the first kernel, the transition and the record in the
  * second. */
 
 #include "kernels/cuda/totals.cuh"
