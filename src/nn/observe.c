@@ -100,7 +100,8 @@ hg_status hg_step_observed(hg_step *s, int64_t back, int64_t index, hg_observati
 		return HG_ERR_ARG;
 	HG__TRY(check_present(s, observation, "step_observed", "observation"));
 	if (!s->watch)
-		return hg__fail(s->ctx, HG_ERR_STATE, "step_observed: nobody observes: observe_every is %d",
+		return hg__fail(s->ctx, HG_ERR_STATE,
+		                "step_observed: steps are not observed, because observe_every is %d",
 		                s->config.observe_every);
 	HG__TRY(fetch_counts(s));
 	const int64_t place = back < 0 ? -1 : place_of(s->watch, back);

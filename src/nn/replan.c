@@ -109,7 +109,7 @@ hg_status hg__train_replan(hg_train *t, const char *outgrown, const hg_step_info
 	*changed = 0;
 	if (outgrown)
 		hg__log(t->ctx, HG_LOG_INFO,
-		        "train: %s has grown beyond what was assumed of it; the bounds are made again",
+		        "train: %s has grown beyond its assumed bound; all bounds are computed again",
 		        outgrown);
 	else if (overflowed)
 		HG__TRY(promote_overflowed(t, overflowed, changed));

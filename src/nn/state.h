@@ -34,7 +34,7 @@ HG_NODISCARD hg_status hg__state_check(hg_optim *optim, const hg_state *ours,
                                        const hg_state *theirs);
 HG_NODISCARD hg_status hg__state_put(hg_optim *optim, const hg_state *ours, const hg_state *theirs);
 
-/* What tapes rest on: the part of hg_params that decides how they are recorded. */
+/* The part of hg_params on which the recording of a tape depends. */
 struct hg__basis {
 	struct hg__promotion *promotion;
 	int64_t promotions, capacity;

@@ -1,5 +1,5 @@
-/* What tapes rest on, apart from model and data: the nodes that overflowed behind their guards
- * (autograd/promote.c), and how large the weights may become. */
+/* What the recording of a tape depends on, apart from model and data: the nodes that have
+ * overflowed (autograd/promote.c), and how large the weights may become. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

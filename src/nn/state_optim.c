@@ -139,12 +139,12 @@ static hg_status names_check(const hg_params *params, const hg_state *ours, cons
 	models_text(ours, theirs, models, sizeof models);
 	absent_text(&extra, more, sizeof more);
 	if (!lacks.count)
-		return hg__fail(params->ctx, HG_ERR_SHAPE, "%s has %s, which the model has not%s",
+		return hg__fail(params->ctx, HG_ERR_SHAPE, "%s has %s, which the model does not have%s",
 		                origin_of(theirs), more, models);
 	absent_text(&lacks, lacking, sizeof lacking);
 	return hg__fail(params->ctx, HG_ERR_SHAPE, "%s lacks %s, which the model has%s%s%s%s",
 	                origin_of(theirs), lacking, extra.count ? "; it has " : "",
-	                extra.count ? more : "", extra.count ? ", which the model has not" : "",
+	                extra.count ? more : "", extra.count ? ", which the model does not have" : "",
 	                models);
 }
 
@@ -297,7 +297,7 @@ hg_status hg__state_put(hg_optim *o, const hg_state *ours, const hg_state *their
 	setting_text(differs, expected, sizeof expected);
 	return hg__fail(
 	    o->params->ctx, HG_INFO_DIFFERS,
-	    "%s is %s in %s, the run has %s: it goes on, but not bit for bit as it would have",
+	    "%s is %s in %s, the run has %s: the run continues, but not with the same bits as before",
 	    differs->name, found, origin_of(theirs), expected);
 }
 

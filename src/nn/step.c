@@ -1,6 +1,6 @@
 /* A training step: queued call by call, or captured once and launched.
  *
- *     step = forward, backward, finite check, update, loss scale, note
+ *     step = forward, backward, finite check, update, loss scale, record
  *
  * The device takes all decisions of a step (skip or apply, the next loss scale, the bias
  * correction), so every step queues the same calls. */
@@ -20,9 +20,9 @@
 #define BYTES_PER_US 2e6
 #define TRAFFIC 3.0
 
-/* A launch, the wait for it and reading the results cost the host about 20 us. That is 2 % of a
- * millisecond, a delay that nobody notices, not even when pressing Ctrl-C. The driver needs a few
- * milliseconds to prepare 32 steps of 60 operations, once. */
+/* A launch, the wait for it and reading the results cost the host about 20 us, which is 2 % of a
+ * launch of one millisecond. A wait of a millisecond is too short for a user to notice, even after
+ * Ctrl-C. The driver needs a few milliseconds, once, to prepare 32 steps of 60 operations. */
 #define LAUNCH_US 1000.0
 #define MOST_STEPS 32
 

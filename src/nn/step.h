@@ -19,7 +19,7 @@ struct hg_step {
 	hg_optim *optim;
 	hg_step_config config;
 	const float *loss;           /* device: the tape's output */
-	struct hg__step_notes *kept; /* device: the notes that steps leave */
+	struct hg__step_notes *kept; /* device: the records that steps leave */
 	struct hg__step_notes *read; /* host: a copy of `kept` */
 	int fresh;                   /* `read` is up to date */
 	int warm;                    /* a step has been queued call by call */
@@ -52,12 +52,12 @@ int64_t hg__step_ready(hg_step *step, int64_t most);
  * hg__step_queue any number of times, then wait for the device, then hg__step_taken.
  *
  * stops: a set of HG__STOP_... (kernels/optim.h). A step in this set is the last one of the group:
- * the steps queued after it change nothing and leave no note. hg__step_end_group lets later steps
+ * the steps queued after it change nothing and leave no record. hg__step_end_group lets later steps
  * run again. */
 HG_NODISCARD hg_status hg__step_begin_group(hg_step *step, unsigned stops);
 HG_NODISCARD hg_status hg__step_queue(hg_step *step, int64_t count);
 HG_NODISCARD hg_status hg__step_end_group(hg_step *step);
-/* The number of steps of this object that have left a note. Waits for the device. */
+/* The number of steps of this object that have left a record. Waits for the device. */
 HG_NODISCARD hg_status hg__step_taken(hg_step *step, int64_t *taken);
 /* Has a step of this group stopped those after it? Only a backend that runs each call before it
  * returns can say; the others return 0 instead of waiting. */

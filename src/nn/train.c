@@ -80,8 +80,8 @@ static hg_status labels_check(hg_context *ctx, const hg_train_data *d, int64_t r
 	*classes = (int64_t)d->labels[widest] + 1;
 	if (*classes > labelled)
 		return hg__fail(ctx, HG_ERR_ARG,
-		                "train: label %d of row %lld makes %lld classes of %lld labelled rows; if "
-		                "it is meant, set model.out_features",
+		                "train: label %d of row %lld means %lld classes, but only %lld rows are "
+		                "labelled; if this is intended, set model.out_features",
 		                (int)d->labels[widest], (long long)widest, (long long)*classes,
 		                (long long)labelled);
 	return HG_OK;

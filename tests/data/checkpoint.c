@@ -191,7 +191,7 @@ static void misfits_are_refused_by_name(void)
 	other = c;
 	other.model.layers = 1;
 	other.model.out_features = 16; /* so that the first layer fits */
-	(void)snprintf(part, sizeof part, "%s has conv1.bias and 1 more, which the model has not",
+	(void)snprintf(part, sizeof part, "%s has conv1.bias and 1 more, which the model does not have",
 	               path);
 	refuse(path, other, SMALL_D, HG_ERR_SHAPE, part);
 	other = c;

@@ -333,7 +333,7 @@ static void off_is_off(void)
 	CHECK(off.every == 0 && off.tensors == 0 && off.steps == 0 && off.inspections == 0 &&
 	      off.headroom == INFINITY && !off.headroom_name);
 	CHECK_STATUS(hg_step_observed(r.step, 0, 0, &o), HG_ERR_STATE);
-	CHECK_CONTAINS(hg_context_error(r.b.ctx), "nobody observes");
+	CHECK_CONTAINS(hg_context_error(r.b.ctx), "steps are not observed");
 	rig_close(&r);
 }
 

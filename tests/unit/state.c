@@ -190,9 +190,9 @@ static const struct {
 } mistakes[] = {
     {no_tensor, HG_ERR_SHAPE, "the state lacks conv1.bias, which the model has"},
     {other_name, HG_ERR_SHAPE,
-     "the state lacks conv0.weight, which the model has; it has Conv0.weight, which the model has "
-     "not"},
-    {extra_tensor, HG_ERR_SHAPE, "the state has conv9.weight, which the model has not"},
+     "the state lacks conv0.weight, which the model has; it has Conv0.weight, which the model does "
+     "not have"},
+    {extra_tensor, HG_ERR_SHAPE, "the state has conv9.weight, which the model does not have"},
     {other_rows, HG_ERR_SHAPE, "conv0.weight is [1433, 16] in the state, the model has [11, 16]"},
     {other_moments, HG_ERR_SHAPE, "conv0.bias has 1 moments in the state, the optimiser keeps 2"},
     {scale_zero, HG_ERR_ARG, "the state: the loss scale is not a finite number above 0"},

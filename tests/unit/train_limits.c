@@ -99,9 +99,9 @@ static void classes_are_limited_by_labels_and_memory(void)
 	c.model.out_features = 0;
 	t.label[3] = INT32_MAX;
 	refuse(&r, &c, &r.data,
-	       "label 2147483647 of row 3 makes 2147483648 classes of 320 labelled rows");
+	       "label 2147483647 of row 3 means 2147483648 classes, but only 320 rows are labelled");
 	t.label[3] = N;
-	refuse(&r, &c, &r.data, "makes 321 classes");
+	refuse(&r, &c, &r.data, "means 321 classes");
 	t.label[3] = N - 1;
 	planted_begin(&r, &c);
 	CHECK_EQ_I(hg_model_get_config(hg_train_model(r.train))->out_features, N);

@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* Is value in [low, high)? high INFINITY: any finite value from low on. A NaN is never in range. */
+/* An error unless the value is in [low, high). high INFINITY: any finite value from low on. A NaN
+ * is never in range. */
 static hg_status in_range(hg_context *ctx, const char *field, float value, float low, float high)
 {
 	if (value >= low && value < high)

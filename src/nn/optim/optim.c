@@ -129,8 +129,8 @@ static void warn_of_eps(const hg_optim *o)
 	if (o->config.kind != HG_SGD && !(o->config.eps > 0.0f) && o->params->policy.state == HG_F16)
 		hg__log(
 		    o->params->ctx, HG_LOG_WARN,
-		    "optim: eps is 0: a weight whose gradients have all been 0 in f16 becomes 0 / 0, no "
-		    "number; PyTorch's eps is 1e-8");
+		    "optim: eps is 0: a weight whose gradients have all been 0 in f16 becomes NaN (0 / 0); "
+		    "PyTorch's eps is 1e-8");
 }
 
 static hg_status build_optim(hg_optim *o)

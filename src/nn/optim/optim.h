@@ -25,8 +25,8 @@ struct hg_optim {
 };
 
 /* The two halves of hg_optim_step. The first checks the gradients. The second applies or skips the
- * step and, if `notes` is not NULL, leaves a note with the loss. loss, notes: device memory. stops:
- * kernels/optim.h. */
+ * step and, if `notes` is not NULL, stores a record of it there, with the loss. loss, notes: device
+ * memory. stops: kernels/optim.h. */
 HG_NODISCARD hg_status hg__optim_check_grads(hg_optim *optim);
 HG_NODISCARD hg_status hg__optim_apply(hg_optim *optim, const float *loss,
                                        struct hg__step_notes *notes, unsigned stops);
@@ -34,8 +34,8 @@ HG_NODISCARD hg_status hg__optim_apply(hg_optim *optim, const float *loss,
  * between, the reaches in the device table are brought up to date. hg_optim_step calls this
  * first. */
 HG_NODISCARD hg_status hg__optim_ready(hg_optim *optim);
-/* Fills info from a note. HG_ERR_ARG if info is NULL or has no size. `who`: the calling function,
- * for the message. */
+/* Fills info from the record of a step. HG_ERR_ARG if info is NULL or has no size. `who`: the
+ * calling function, for the message. */
 HG_NODISCARD hg_status hg__optim_report(const hg_optim *optim, const struct hg__step_note *note,
                                         const char *who, hg_step_info *info);
 
