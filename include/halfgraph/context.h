@@ -6,8 +6,8 @@
  *           are independent. A call on a CUDA context makes the context's device current for the
  *           calling thread (cudaSetDevice).
  * Owner     A context that is freed before its objects logs a warning and closes with the last of
- *           them. The allocator's functions, and a stream it was given, must live until then; the
- *           log and the caller's pointer are out of use at once.
+ *           them. The allocator's functions, and a stream it was given, must live until then. The
+ *           log is not called any more, and the caller must not use the pointer any more.
  * Errors    Any call that uses a GPU may return HG_ERR_DEVICE (the driver or a kernel failed) and,
  *           in a child process, HG_ERR_STATE.
  *
@@ -158,7 +158,7 @@ typedef struct hg_memory_info {
 	size_t current_bytes;      /**< held now by objects of this context */
 	size_t peak_bytes;         /**< most ever held by them */
 	size_t device_total_bytes; /**< of the device */
-	size_t device_free_bytes;  /**< of the device, free now for anybody */
+	size_t device_free_bytes;  /**< of the device, free now for any program */
 } hg_memory_info;
 /** An empty hg_memory_info with its size set. */
 #define HG_MEMORY_INFO_INIT                \

@@ -245,7 +245,7 @@ HG_API HG_NODISCARD hg_status hg_dataset_fold(hg_dataset *dataset, int64_t fold,
  * @return that number. */
 HG_API int64_t hg_dataset_node(const hg_dataset *dataset, int64_t i);
 
-/** Puts everything that has a row per node in another order: node k becomes what node order[k] was.
+/** Reorders everything that has one row per node: node k becomes what node order[k] was.
  * dataset->order keeps the combination of all orders so far.
  * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param order    a permutation [nodes] that keeps the nodes of each graph of a batch together.

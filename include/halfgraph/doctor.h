@@ -25,8 +25,8 @@ typedef enum hg_cause {
 	 * f16; or a running statistic has a value that its column cannot have had (op, layer: the norm;
 	 * wide: the batch's statistic, NaN if it is unknown) */
 	HG_CAUSE_INPUT = 0,
-	/** a partial sum in f16 overflowed although the sum itself fits; backward also: although it
-	 * fits at loss scale 1, where its partial sums still overflow */
+	/** a partial sum in f16 overflowed although the sum itself would fit. A gradient's sum fits at
+	 * the loss scale in force, or at loss scale 1 if its partial sums fit at no scale */
 	HG_CAUSE_ACCUMULATION = 1,
 	HG_CAUSE_STORE = 2,      /**< forward: the result does not fit its type, however it is summed */
 	HG_CAUSE_LOSS_SCALE = 3, /**< backward: an overflow that does not happen at loss scale 1 */
@@ -39,8 +39,8 @@ typedef enum hg_cause {
 	/** a division by zero or nearly zero (also by a variance), or a logarithm or root of a number
 	 * that has none */
 	HG_CAUSE_ZERO = 7,
-	/** the update made bad weights or moments although the gradients are good; or the updates of
-	 * this run have enlarged weights so far (grown) that what reads them overflows */
+	/** the gradients are good, and weights or moments are bad after the update; or an op overflows
+	 * because the updates of this run have enlarged its weights (grown) */
 	HG_CAUSE_OPTIMISER = 8,
 	HG_CAUSE_COUNT = 9 /**< number of the above */
 } hg_cause;
@@ -393,8 +393,8 @@ typedef struct hg_doctor_trial {
 	 * from a checkpoint. The loss may then rise by 0.05, because dropout changes it by about that
 	 * where little is left to learn. NULL (default): each run begins with the seed's weights */
 	const hg_state *from;
-	/** receives the outcome of a run with nothing changed, made before all others: if it works,
-	 * too, the others prove nothing. NULL (default): no such run */
+	/** receives the outcome of a run with nothing changed, made before all others: if that run
+	 * works, a remedy that works proves nothing. NULL (default): no such run */
 	hg_remedy *control;
 	/** most runs, at least 1; default 12: one finding has 8 remedies at most, and the next ones may
 	 * name 4 others */

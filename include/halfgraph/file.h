@@ -42,8 +42,8 @@ HG_API HG_NODISCARD hg_status hg_file_write(const char *path, const void *bytes,
  *         (its content is not sound; it stays as it was); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_file_seal(const char *path, char *message);
 
-/** Checks that a file could be written now, by creating and removing a temporary file beside it:
- * better known before an hour of work than after it.
+/** Checks that a file could be written now, by creating and removing a temporary file beside it.
+ * Call it before long work, so that a path that cannot be written is not found only afterwards.
  * @param path     the file.
  * @param message  receives the reason of a failure, or NULL.
  * @return HG_OK; HG_ERR_ARG (path is NULL); HG_ERR_IO (it could not); HG_ERR_NOMEM. */

@@ -55,7 +55,8 @@ typedef struct hg_locality {
  *     community  communities side by side, those that share edges next to each other, and the same
  *                inside them: graphs of people, products, papers
  *     leading    rows with the same most popular neighbour side by side
- *     rcm        breadth first from the rim, by degree, reversed (Cuthill and McKee): meshes, roads
+ *     rcm        breadth first from a peripheral node, by degree, reversed (Cuthill and McKee):
+ *                for meshes and road networks
  *     degree     nodes with many neighbours first */
 typedef struct hg_order_method {
 	const char *name; /**< as above */

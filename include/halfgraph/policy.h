@@ -97,8 +97,8 @@ typedef enum hg_accumulate {
 	HG_ACC_F32 = 0,
 	/** in f16 over batches of at most 64 edges, each scaled before it joins the sum */
 	HG_ACC_F16_DISCRETIZED = 1,
-	/** in f16 over the whole neighbourhood, scaled after the sum: it overflows at hubs, and serves
-	 * as the bad example */
+	/** in f16 over the whole neighbourhood, scaled after the sum. It overflows at hubs and exists
+	 * for comparison only */
 	HG_ACC_F16_NAIVE = 2,
 	HG_ACC_COUNT = 3 /**< number of the above */
 } hg_accumulate;
@@ -106,12 +106,11 @@ typedef enum hg_accumulate {
 /** What to do with a narrowing to f16 that is proved neither for all weights nor for weights as
  * large as the tape assumes (hg_evidence). */
 typedef enum hg_unproved {
-	/** narrow. On an HG_TRAIN tape every element is compared as it is stored (with
-	 * hg_policy.replan); one that does not fit makes the step be skipped
-	 * (HG_STEP_SKIPPED_FORWARD, hg_step_info.overflow_node), whether the loss shows it or not.
-	 * Without replan nothing is compared, and the finite check on the gradients finds what reaches
-	 * them. On an HG_EVAL tape nothing is skipped; hg_train reports how many logits are not finite
-	 */
+	/** narrow. On an HG_TRAIN tape with hg_policy.replan, every element is checked when it is
+	 * stored. If one does not fit, the step is skipped (HG_STEP_SKIPPED_FORWARD,
+	 * hg_step_info.overflow_node), whether or not the loss is affected. Without replan only the
+	 * finite check on the gradients finds overflows, those that reach the gradients. On an HG_EVAL
+	 * tape nothing is skipped; hg_train reports how many logits are not finite */
 	HG_UNPROVED_GUARD = 0,
 	HG_UNPROVED_PROMOTE = 1, /**< keep that result in f32 */
 	HG_UNPROVED_REFUSE = 2   /**< HG_ERR_RANGE when the op is recorded */
@@ -141,15 +140,15 @@ typedef struct hg_policy {
 	hg_dtype state;
 	hg_accumulate accumulate; /**< sums of hg_spmm; other than HG_ACC_F32 only with f16 state */
 	hg_unproved unproved;     /**< what to do where no proof holds */
-	/** 1: guarded results are compared as they are stored; 0: they are not, and a run in which one
+	/** 1: guarded results are checked when they are stored; 0: they are not, and a run in which one
 	 * overflows fails */
 	int replan;
 	hg_loss_scale_config loss_scale; /**< dynamic loss scaling */
 } hg_policy;
 
 /** The largest k of a result stored x 2^-k. With k = 14 an element of 1 keeps all its bits in a
- * tensor that has elements above 65504; a bound asks for k, and may ask for more than the numbers
- * would. */
+ * tensor that has elements above 65504. k follows from a bound, which may be much larger than the
+ * numbers, so k may be larger than they need. */
 #define HG_SHIFT_MOST 14
 
 /** Everything in f32, without loss scaling: the reference.
@@ -207,9 +206,10 @@ typedef enum hg_evidence {
 HG_API const char *hg_evidence_name(hg_evidence evidence);
 
 /** A tape assumes that no weight grows beyond max(HG_WEIGHT_ROOM * the parameter's largest weight
- * when the tape was recorded, HG_WEIGHT_LEAST). Less, and tapes must be recorded again more often;
- * more, and fewer narrowings are proved. In 200 epochs on Cora a GCN outgrows this once for each
- * matrix, a GAT for one, a GIN never; on Amazon Computers a GCN once for each matrix. */
+ * when the tape was recorded, HG_WEIGHT_LEAST). With a smaller factor tapes would have to be
+ * recorded again more often; with a larger one fewer narrowings would be proved. In 200 epochs on
+ * Cora a GCN outgrows this once for each matrix, a GAT for one, a GIN never; on Amazon Computers a
+ * GCN once for each matrix. */
 #define HG_WEIGHT_ROOM 4.0
 /** The least size assumed for a weight; see HG_WEIGHT_ROOM. */
 #define HG_WEIGHT_LEAST 1.0

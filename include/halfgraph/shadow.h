@@ -15,8 +15,8 @@
  * Errors    Kept by the tape, as for every op (ops.h).
  * Threads   One thread at a time per context.
  *
- * To make a bound good enough: hg_scale before the op, a constant with its amax (hg_tape_input), or
- * hg_softmax in the place of exponential and division. */
+ * A bound becomes small enough by hg_scale before the op, by a constant with its amax
+ * (hg_tape_input), or by hg_softmax instead of exponential and division. */
 #ifndef HALFGRAPH_SHADOW_H
 #define HALFGRAPH_SHADOW_H
 

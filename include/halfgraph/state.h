@@ -1,6 +1,6 @@
 /** @file
- * What training has made so far, in host memory: from it a run goes on with the same bits, in this
- * process or another (data.h keeps it in a file).
+ * The state of training in host memory. From it a run continues with the same bits, in this process
+ * or another (data.h keeps it in a file).
  *
  *     tensor             for every parameter the f32 master and the optimiser's moments; for a
  *                        buffer (running statistics) the master alone
@@ -8,9 +8,8 @@
  *                        guard (hg_policy.replan)
  *     loss_scale, step   the loss scaler with its counters and history; the number of steps begun,
  *                        skipped ones included, which dropout draws by
- *     setting            what the run was set up with: library, device, seed, policy, optimiser
- *     and,
- *                        for an hg_train, model and size of the data
+ *     setting            how the run was set up: library, device, seed, policy, optimiser and, for
+ *                        an hg_train, model and size of the data
  *
  * Settings serve for comparison and are never restored: a run has its own, and where they and the
  * data are the same it goes on with the same bits. Not part of a state: gradients, learning rates
@@ -35,7 +34,7 @@ typedef struct hg_state_tensor {
 	int64_t rows;  /**< at least 1 */
 	int64_t cols;  /**< at least 1 */
 	float *master; /**< [rows, cols]; any bits, also numbers that are not finite */
-	/** tapes rest on |master| <= reach (HG_WEIGHT_ROOM); INFINITY: none does */
+	/** tapes assume |master| <= reach (HG_WEIGHT_ROOM); INFINITY: no tape assumes anything */
 	double reach;
 	int moments; /**< 0: buffers, plain SGD; 1: SGD with momentum; 2: Adam, AdamW */
 	/** [rows, cols] each: the first moment (or the momentum) and the second */
@@ -132,7 +131,7 @@ HG_API const hg_state_tensor *hg_state_find_tensor(const hg_state *state, const 
  * @return the setting, borrowed; NULL if there is none. */
 HG_API const hg_setting *hg_state_find_setting(const hg_state *state, const char *name);
 
-/** Checks the loss scale, the counters and the reaches of a state. Weights may be anything.
+/** Checks the loss scale, the counters and the reaches of a state. Weights may have any value.
  * @param state  a state or NULL.
  * @return what is wrong, as a constant text; NULL if nothing is. */
 HG_API const char *hg_state_fault(const hg_state *state);

@@ -61,8 +61,8 @@ HG_API void hg_tape_free(hg_tape *tape);
  *
  * Errors    Kept by the tape: HG_ERR_ARG (x is NULL or of another context), HG_ERR_NOMEM.
  * @param tape  the tape.
- * @param x     the tensor, borrowed, of any type. Its contents may change between runs while what
- *              the proofs rest on stays true: amax, the sign and the least magnitude of its
+ * @param x     the tensor, borrowed, of any type. Its contents may change between runs as long as
+ *              what the proofs assume stays true: amax, the sign and the least magnitude of its
  *              elements, and labels below the number of classes.
  * @param name  its name in messages and reports, copied; NULL for none.
  * @param amax  a bound on |x| for the range proofs; negative: the largest |x| is measured now.
@@ -224,7 +224,7 @@ typedef enum hg_guard {
 	HG_GUARD_NONE = 0,
 	/** its bound holds while the weights stay within theirs, which every step compares */
 	HG_GUARD_WEIGHTS = 1,
-	/** every element is compared as it is stored */
+	/** every element is checked when it is stored */
 	HG_GUARD_STORED = 2,
 	/** the finite check on the gradients of the step, which also lowers the loss scale */
 	HG_GUARD_STEP = 3

@@ -1,6 +1,6 @@
 /** @file
- * The training loop most people want: full-batch training of one model on one dataset, with
- * evaluation and early stopping.
+ * The usual training loop: full-batch training of one model on one dataset, with evaluation and
+ * early stopping.
  *
  *     hg_train_config config = hg_train_config_default("gcn");
  *     hg_train_data data = HG_TRAIN_DATA_INIT;         graph, features, labels, masks
@@ -54,7 +54,7 @@ typedef struct hg_train_event {
 	double epoch_ms;
 	hg_step_info step; /**< what the epoch's step did */
 	/** logits of all rows that are not finite, at this epoch's evaluation; where it is not 0 the
-	 * accuracies rest on overflow. 0 where there is no evaluation */
+	 * accuracies are not reliable. 0 where there is no evaluation */
 	int64_t nonfinite_logits;
 } hg_train_event;
 
@@ -166,10 +166,10 @@ HG_API void hg_train_free(hg_train *train);
  *         HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_train_run(hg_train *train, hg_train_report *report);
 
-/** Copies where training stands (state.h): after a run, behind its last step, not at its best
- * epoch; in a progress function, behind the last epoch of those that ran together. 20 epochs give
- * the same bits as 10, this, hg_train_set_state into a run of the same configuration and data, and
- * 10 more.
+/** Copies the state of training (state.h): after a run, the state after its last step, not that of
+ * its best epoch; in a progress function, the state after the last of the epochs that ran together.
+ * 20 epochs give the same bits as 10 epochs, this function, hg_train_set_state into a run of the
+ * same configuration and data, and 10 more epochs.
  * @param train  the run.
  * @param state  receives the state, owned by the caller (hg_state_free); NULL on failure.
  * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_NOMEM; HG_ERR_DEVICE. */

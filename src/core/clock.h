@@ -6,8 +6,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Seconds of a monotonic clock: nobody can set it, so differences between two readings are
- * durations. */
+/* Seconds of a monotonic clock. It cannot be set, so the difference between two readings is always
+ * a duration. */
 double hg__seconds(void);
 
 HG_EXTERN_C_END

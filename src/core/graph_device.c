@@ -80,7 +80,7 @@ static hg_status check_edge_limit(const hg_graph *g, int need_edge)
 	if (!need_edge || g->m <= HG__EDGE_INDEX_LIMIT)
 		return HG_OK;
 	return hg__fail(g->ctx, HG_ERR_UNSUPPORTED,
-	                "graph: %lld edges; values on the edges of a transpose are found by 32-bit "
+	                "graph: %lld edges; the edge values of a transpose are addressed by 32-bit "
 	                "numbers, which reach %lld",
 	                (long long)g->m, (long long)HG__EDGE_INDEX_LIMIT);
 }
@@ -200,7 +200,7 @@ hg_status hg__graph_norm(hg_graph *g, hg_norm norm, const float **row_scale,
 	struct hg__buffer none = {0};
 	if (norm == HG_NORM_IN && g->rows != g->cols)
 		return hg__fail(g->ctx, HG_ERR_SHAPE,
-		                "graph: norm in is of a square graph, found %lld rows and %lld columns",
+		                "graph: norm in needs a square graph, found %lld rows and %lld columns",
 		                (long long)g->rows, (long long)g->cols);
 	struct hg__buffer *const row[HG_NORMS] = {&none, &none, &g->inverse_row, &g->root_row,
 	                                          &g->root_row};
@@ -246,7 +246,8 @@ static hg_status narrow_weights(hg_graph *g)
 hg_status hg__graph_weight(hg_graph *g, hg_dtype dtype, const void **weight)
 {
 	if (dtype != HG_F16 && dtype != HG_F32)
-		return hg__fail(g->ctx, HG_ERR_DTYPE, "graph: weights come as f16 or f32, not as %s",
+		return hg__fail(g->ctx, HG_ERR_DTYPE,
+		                "graph: weights are available as f16 and f32, not as %s",
 		                hg_dtype_name(dtype));
 	if (dtype == HG_F16 && g->weight.bytes && !g->weight_f16.bytes)
 		HG__TRY(narrow_weights(g));

@@ -134,7 +134,7 @@ void hg__device_free(hg_context *ctx, void *memory, size_t bytes)
 		ctx->backend->free(ctx, memory);
 	else {
 		if (ctx->backend->synchronize(ctx) < 0)
-			hg__log(ctx, HG_LOG_ERROR, "%s: while memory was given back", ctx->message);
+			hg__log(ctx, HG_LOG_ERROR, "%s: while memory was freed", ctx->message);
 		ctx->allocator.free(ctx->allocator.user, memory, bytes, 1);
 	}
 	ctx->current_bytes -= bytes;

@@ -93,7 +93,7 @@ hg_status hg__tiles_cut(hg_context *ctx, int64_t windows, const int32_t *listed,
 	for (int64_t w = 0; w < windows; w++)
 		cut->groups += groups_of(listed[w]);
 	if (cut->groups > INT32_MAX)
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "tiles: %lld groups, numbers of 32 bits reach %d",
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "tiles: %lld groups, expected at most %d",
 		                (long long)cut->groups, INT32_MAX);
 	cut->length = cut->groups / HG__TILE_ITEMS > HG__TILE_GROUPS ? cut->groups / HG__TILE_ITEMS
 	                                                             : HG__TILE_GROUPS;

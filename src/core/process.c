@@ -38,9 +38,9 @@ int hg__threads(hg_context *ctx, int requested)
 	if (team_process == process)
 		return ready_team(requested);
 	hg__log_once(ctx, HG__LOG_FORKED, HG_LOG_WARN,
-	             "context: process %ld is a fork of %ld, where this thread has used OpenMP: it "
-	             "computes in 1 thread, not %d; "
-	             "a thread that is made behind the fork has all of them",
+	             "context: process %ld is a fork of %ld, where this thread has used OpenMP: this "
+	             "thread computes with 1 thread instead of %d; a thread that is created after the "
+	             "fork can use all of them",
 	             process, team_process, requested);
 	return 1;
 }
@@ -50,9 +50,10 @@ hg_status hg__same_process(hg_context *ctx)
 	const long process = hg__process();
 	if (ctx->process == process)
 		return HG_OK;
-	return hg__fail(ctx, HG_ERR_STATE,
-	                "context: process %ld is a fork of %ld, which made this context on %s, and a "
-	                "GPU does not survive a fork: "
-	                "make contexts behind the fork alone, or start the child with exec",
-	                process, ctx->process, ctx->device_name);
+	return hg__fail(
+	    ctx, HG_ERR_STATE,
+	    "context: process %ld is a fork of %ld, which made this context on %s, and a "
+	    "GPU does not survive a fork: create contexts only after the fork, or start the "
+	    "child with exec",
+	    process, ctx->process, ctx->device_name);
 }

@@ -17,8 +17,8 @@ static const hg_order_method methods[] = {
     {"auto", "the cheapest of the others, or the old order if none gains enough"},
     {"community", "communities side by side, near ones next to each other"},
     {"leading", "rows with the same most popular neighbour side by side"},
-    {"rcm", "breadth first from the rim, by degree, reversed"},
-    {"degree", "many neighbours first"},
+    {"rcm", "breadth first from a peripheral node, by degree, reversed"},
+    {"degree", "nodes with many neighbours first"},
 };
 static const method_fn functions[] = {NULL, hg__order_community, hg__order_leading, hg__order_rcm,
                                       hg__order_degree};
@@ -49,8 +49,10 @@ static hg_status fail_order(const struct search *s, const char *text)
 
 static hg_status check_graph(const struct search *s)
 {
-	if (s->n < 0 || s->n > INT32_MAX || !s->rowptr || s->rowptr[0] != 0)
-		return fail_order(s, "rowptr must be there for 0 to 2147483647 nodes, and start at 0");
+	if (s->n < 0 || s->n > INT32_MAX)
+		return fail_order(s, "the number of nodes is not in 0 to 2147483647");
+	if (!s->rowptr || s->rowptr[0] != 0)
+		return fail_order(s, "rowptr is NULL or does not begin with 0");
 	for (int64_t i = 0; i < s->n; i++)
 		if (s->rowptr[i + 1] < s->rowptr[i])
 			return fail_order(s, "rowptr decreases");
@@ -155,8 +157,7 @@ static hg_status find_order(struct search *s, int32_t *order)
 	while (method < METHODS && strcmp(methods[method].name, s->config.method) != 0)
 		method++;
 	if (method == METHODS)
-		return fail_order(s,
-		                  "the method is not known: auto, community, leading, rcm and degree are");
+		return fail_order(s, "unknown method, expected auto, community, leading, rcm or degree");
 	HG__TRY(check_graph(s));
 	HG__TRY(check_batch(s));
 	s->work.threads = useful_threads(s->work.ctx, s->rowptr[s->n]);
