@@ -12,7 +12,7 @@
 
 #include "doctor/check.h"
 #include "doctor/doctor.h"
-#include "doctor/saved_state.h"
+#include "nn/saved.h"
 
 /* ---- the examined step ---- */
 
@@ -105,16 +105,21 @@ static void set_narrowed_features(const hg_doctor *doctor, struct hg__replay *re
 /* The saved state is written back whatever was found and whatever failed. */
 static hg_status replay_and_restore(const hg_doctor *doctor, struct hg__replay *replay, int back)
 {
-	struct hg__saved_state saved = {0};
+	const struct hg__live live = {.params = doctor->params, .optim = doctor->optim};
+	struct hg__saved saved = {0};
 	if (doctor->optim) /* as the run's next step will do */
 		HG__TRY(hg__optim_ready(doctor->optim));
-	HG__TRY(hg__saved_state_open(&saved, doctor->params, doctor->optim));
-	hg_status status = choose_step(replay, back);
-	if (status >= 0)
-		status = replay_step(replay);
-	const hg_status restored = hg__saved_state_close(&saved);
-	HG__TRY(status);
-	return restored;
+	HG__TRY(hg__saved_init(&saved, &live, HG__SAVED_REPLAY, 0, "doctor: the state to return to"));
+	hg_status status = hg__saved_take(&saved);
+	if (status >= 0) {
+		status = choose_step(replay, back);
+		if (status >= 0)
+			status = replay_step(replay);
+		const hg_status restored = hg__saved_restore(&saved);
+		status = status < 0 ? status : restored;
+	}
+	hg__saved_fini(&saved);
+	return status;
 }
 
 /* ---- the report ---- */

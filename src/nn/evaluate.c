@@ -49,7 +49,7 @@ hg_status hg__evaluate_queue(void *user)
 	HG__TRY(hg_tape_forward(e->tape));
 	HG__TRY(e->ctx->backend->kernels->scores(e->ctx, &args));
 	e->tape->params->overflow_pending = 0; /* the scores kernel has cleared the flag */
-	return hg__snapshot_save_if(e->best, &e->board->keep);
+	return hg__best_save_if(e->best, &e->board->keep);
 }
 
 void hg__evaluate_ready(struct hg__evaluator *e)

@@ -4,7 +4,7 @@
 #include "core/capture.h"
 #include "halfgraph/model.h"
 #include "kernels/kernels.h"
-#include "nn/snapshot.h"
+#include "nn/best.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -24,7 +24,7 @@ struct hg__evaluator {
 	hg_var logits;
 	const struct hg__targets *targets;
 	struct hg__board *board; /* device */
-	struct hg__snapshot *best;
+	struct hg__best *best;
 	struct hg__capture capture; /* of one evaluation */
 	int warm;                   /* an evaluation has been queued call by call */
 	int eager;                  /* all evaluations are queued call by call */

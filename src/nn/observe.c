@@ -22,9 +22,9 @@ static hg_status fetch_counts(hg_step *s)
 	return HG_OK;
 }
 
-/* The index in the ring of the back-th last observed step; -1: there is none. After a rewind the
- * ring may hold steps that were undone, or the same step twice. Going back, step numbers must fall,
- * so entries where they do not are skipped. */
+/* The index in the ring of the back-th last observed step; -1: there is none. After a return to an
+ * earlier step the ring may hold steps that were undone, or the same step twice. Going back, step
+ * numbers must fall, so entries where they do not are skipped. */
 static int64_t place_of(const struct hg__watch *w, int64_t back)
 {
 	const struct hg__observed_ring *ring = hg__watch_ring(w);

@@ -25,48 +25,37 @@ static hg_status counter_move(hg_train *t, int64_t by)
 	return backend->copy_in(t->ctx, t->params->step, &step, sizeof step);
 }
 
-/* Copies all masters to the host, or back. */
-static hg_status masters_move(hg_train *t, unsigned char *host, int back)
+/* Runs the forward pass of the skipped step again, up to the first bad entry. */
+static hg_status forward_again(hg_train *t, int32_t *entry)
 {
-	const struct hg__backend *backend = t->ctx->backend;
-	for (int64_t i = 0; i < t->params->count; i++) {
-		const hg_param *p = t->params->item[i];
-		if (back)
-			HG__TRY(backend->copy_in(t->ctx, p->master->mat.data, host, p->master->bytes));
-		else
-			HG__TRY(backend->copy_out(t->ctx, host, p->master->mat.data, p->master->bytes));
-		if (back)
-			HG__TRY(hg__param_narrow(p));
-		host += p->master->bytes;
-	}
-	return HG_OK;
+	HG__TRY(counter_move(t, -1));
+	const hg_status status = hg__tape_first_bad(t->tape, entry), back = counter_move(t, 1);
+	return status < 0 ? status : back;
 }
 
 /* A batch norm moves its running statistics in every forward pass, but this repeated pass must not
- * change anything. So all masters are saved, on the host, because a run takes no more device memory
- * than its plan says. */
+ * change anything. So what it changes is saved, on the host, because a run takes no more device
+ * memory than its plan says. */
 static hg_status find_overflow(hg_train *t, int32_t *entry)
 {
-	size_t bytes = 0;
-	void *before = NULL;
-	for (int64_t i = 0; i < t->params->count; i++)
-		bytes += t->params->item[i]->master->bytes;
-	HG__TRY(hg__host_alloc(t->ctx, bytes, 1, "train: weights to return to", &before));
-	hg_status status = masters_move(t, before, 0);
+	const struct hg__live live = {.params = t->params};
+	struct hg__saved before = {0};
+	hg_status status =
+	    hg__saved_init(&before, &live, HG__SAVED_FORWARD, 1, "train: weights to return to");
 	if (status >= 0)
-		status = counter_move(t, -1);
+		status = hg__saved_take(&before);
 	if (status >= 0) {
-		status = hg__tape_first_bad(t->tape, entry);
-		const hg_status back = counter_move(t, 1), restored = masters_move(t, before, 1);
-		status = status < 0 ? status : back < 0 ? back : restored;
+		status = forward_again(t, entry);
+		const hg_status restored = hg__saved_restore(&before);
+		status = status < 0 ? status : restored;
 	}
-	hg__host_free(t->ctx, before, bytes);
+	hg__saved_fini(&before);
 	return status;
 }
 
 hg_status hg__train_record_again(hg_train *t)
 {
-	hg__rewind_fini(&t->begin); /* with the counts of the step's observer */
+	hg__saved_fini(&t->begin); /* with the counts of the step's observer */
 	hg_step_free(t->step);
 	t->step = NULL;
 	hg__evaluator_fini(&t->evaluator);

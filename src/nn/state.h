@@ -4,13 +4,12 @@
 #include "halfgraph/state.h"
 #include "nn/model.h"
 #include "nn/optim/optim.h"
-#include "nn/snapshot.h"
+#include "nn/saved.h"
 
 HG_EXTERN_C_BEGIN
 
-/* hg_optim_get_state, with the masters from a snapshot. NULL: with the masters of the
- * parameters. */
-HG_NODISCARD hg_status hg__state_get(hg_optim *optim, const struct hg__snapshot *masters,
+/* hg_optim_get_state, with the masters of a copy. NULL: with the masters of the parameters. */
+HG_NODISCARD hg_status hg__state_get(hg_optim *optim, const struct hg__saved *masters,
                                      hg_state **state);
 
 /* Record the fields of the configuration structs as settings. Without memory they return

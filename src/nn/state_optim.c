@@ -35,7 +35,7 @@ static hg_status download_matrix(hg_context *ctx, struct hg__mat mat, void *data
 	return hg_tensor_download(&view, host, HG_F32);
 }
 
-static hg_status tensor_get(const hg_optim *o, int64_t index, const struct hg__snapshot *masters,
+static hg_status tensor_get(const hg_optim *o, int64_t index, const struct hg__saved *masters,
                             hg_state *state)
 {
 	hg_context *ctx = o->params->ctx;
@@ -49,14 +49,14 @@ static hg_status tensor_get(const hg_optim *o, int64_t index, const struct hg__s
 		return hg__fail(ctx, status, "state: %s [%lld, %lld]: %s", p->name, (long long)mat.rows,
 		                (long long)mat.cols, hg_status_text(status));
 	t->reach = p->reach;
-	HG__TRY(download_matrix(ctx, mat, masters ? hg__snapshot_mat(masters, index).data : mat.data,
+	HG__TRY(download_matrix(ctx, mat, masters ? hg__saved_master(masters, index) : mat.data,
 	                        t->master));
 	for (int k = 0; k < moments; k++)
 		HG__TRY(download_matrix(ctx, mat, at[k], t->moment[k]));
 	return HG_OK;
 }
 
-static hg_status get_all(hg_optim *o, const struct hg__snapshot *masters, hg_state *state)
+static hg_status get_all(hg_optim *o, const struct hg__saved *masters, hg_state *state)
 {
 	hg_context *ctx = o->params->ctx;
 	struct hg__step step;
@@ -70,7 +70,7 @@ static hg_status get_all(hg_optim *o, const struct hg__snapshot *masters, hg_sta
 	return hg__state_note_optim(state, o);
 }
 
-hg_status hg__state_get(hg_optim *o, const struct hg__snapshot *masters, hg_state **out)
+hg_status hg__state_get(hg_optim *o, const struct hg__saved *masters, hg_state **out)
 {
 	hg_state *state = NULL;
 	if (hg_state_create(&state) < 0)

@@ -131,6 +131,16 @@ static hg_status groups_assign(hg_train *t)
 	return HG_OK;
 }
 
+hg_status hg__train_begin_init(hg_train *t)
+{
+	const struct hg__live live = {.params = t->params,
+	                              .optim = t->optim,
+	                              .best = &t->best.weights,
+	                              .board = t->board,
+	                              .watch = t->step->watch};
+	return hg__saved_init(&t->begin, &live, HG__SAVED_GROUP, 0, "train: a state to return to");
+}
+
 /* Allocates the state to which a run returns if the caller stops it in the middle of a group
  * (train_run.c). It is made before the first group, so that the plan of the tape counts its
  * memory. */
@@ -141,7 +151,7 @@ static hg_status begin_init(hg_train *t)
 	    c->per_launch ? c->per_launch > 1 : !c->eager && t->ctx->backend->capture_begin;
 	if (!groups || !t->config.progress)
 		return HG_OK;
-	return hg__rewind_init(&t->begin, t->optim, t->step->watch, &t->best, t->board);
+	return hg__train_begin_init(t);
 }
 
 hg_status hg__train_record(hg_train *t)
@@ -177,9 +187,7 @@ static hg_status build_train(hg_train *t, const hg_train_data *d)
 	HG__TRY(hg_optim_create(t->params, &t->config.optim, &t->optim));
 	HG__TRY(groups_assign(t));
 	t->input = d->input;
-	HG__TRY(hg__snapshot_init(&t->best, t->params));
-	/* A rewind copies the best weights even before there is a best epoch, so they need a value. */
-	HG__TRY(t->ctx->backend->fill(t->ctx, t->best.memory, 0, t->best.bytes));
+	HG__TRY(hg__best_init(&t->best, t->params));
 	HG__TRY(hg__device_alloc(t->ctx, sizeof *t->board, "train: scores", &board));
 	t->board = board;
 	return hg__train_record(t);
@@ -221,8 +229,8 @@ void hg_train_free(hg_train *train)
 	if (!train)
 		return;
 	hg_context *ctx = train->ctx;
-	hg__rewind_fini(&train->begin);
-	hg__snapshot_fini(&train->best);
+	hg__saved_fini(&train->begin);
+	hg__best_fini(&train->best);
 	hg__device_free(ctx, train->board, sizeof *train->board);
 	hg_step_free(train->step);
 	hg__evaluator_fini(&train->evaluator);

@@ -2,9 +2,9 @@
 #define HG_NN_TRAIN_H
 
 #include "halfgraph/train.h"
+#include "nn/best.h"
 #include "nn/evaluate.h"
-#include "nn/rewind.h"
-#include "nn/snapshot.h"
+#include "nn/saved.h"
 #include "nn/state.h"
 #include "nn/step.h"
 
@@ -24,7 +24,7 @@ struct hg_train {
 	hg_var loss;
 	hg_step *step; /* on this tape */
 	struct hg__evaluator evaluator;
-	struct hg__snapshot best;
+	struct hg__best best;
 	struct hg__board *board; /* on the device: scores of the evaluations of a run */
 	struct hg__board seen;   /* the host's copy of the board */
 	int in_progress;         /* 1 while the caller's progress function runs */
@@ -33,7 +33,7 @@ struct hg_train {
 	int swapped;
 	/* The state before a group of epochs. It is made before the first group in which the caller can
 	 * stop. */
-	struct hg__rewind begin;
+	struct hg__saved begin;
 	/* [epoch_room]; it grows as epochs pass, because most runs are asked for more epochs than they
 	 * need */
 	double *epoch_ms;
@@ -41,6 +41,8 @@ struct hg_train {
 	int replans; /* how often the tapes were recorded again (replan.c) */
 };
 
+/* train.c: allocates train->begin. */
+HG_NODISCARD hg_status hg__train_begin_init(hg_train *train);
 /* train.c: records both tapes and makes the step on them. */
 HG_NODISCARD hg_status hg__train_record(hg_train *train);
 /* replan.c: changes what the tapes assume, after the last step was skipped because its forward pass

@@ -85,9 +85,9 @@ static hg_status begin_save(hg_train *t, int64_t count)
 {
 	if (count == 1 || !t->config.progress)
 		return HG_OK;
-	if (!t->begin.optim)
-		HG__TRY(hg__rewind_init(&t->begin, t->optim, t->step->watch, &t->best, t->board));
-	return hg__rewind_save(&t->begin);
+	if (!t->begin.use)
+		HG__TRY(hg__train_begin_init(t));
+	return hg__saved_take(&t->begin);
 }
 
 static hg_status board_read(hg_train *t)
@@ -123,7 +123,7 @@ static hg_status group_undo(hg_train *t, const struct group *g, int64_t wanted)
 {
 	if (wanted == g->ran)
 		return HG_OK;
-	HG__TRY(hg__rewind_restore(&t->begin));
+	HG__TRY(hg__saved_restore(&t->begin));
 	HG__TRY(group_begin(t));
 	HG__TRY(epochs_queue(t, g->first - 1, wanted));
 	HG__TRY(hg__step_end_group(t->step));
@@ -287,7 +287,7 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
  * hg_train_get_state. */
 static hg_status best_take(hg_train *t)
 {
-	HG__TRY(hg__snapshot_swap(&t->best));
+	HG__TRY(hg__best_swap(&t->best));
 	t->swapped = 1;
 	return HG_OK;
 }

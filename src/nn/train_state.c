@@ -21,7 +21,7 @@ hg_status hg_train_get_state(hg_train *train, hg_state **out)
 	if (!out)
 		return hg__fail(train->ctx, HG_ERR_ARG, "train_get_state: state is NULL");
 	*out = NULL;
-	HG__TRY(hg__state_get(train->optim, train->swapped ? &train->best : NULL, &state));
+	HG__TRY(hg__state_get(train->optim, train->swapped ? &train->best.weights : NULL, &state));
 	const hg_status status = note_run(state, train);
 	if (status < 0) {
 		hg_state_free(state);

@@ -53,7 +53,8 @@ struct memory_plan memory_plan_of(const struct bench *b, const struct hg_train *
 	add(&plan, "features", x ? x->bytes : graph_bytes(x_sparse));
 	add(&plan, "labels and masks", target_bytes(&train->targets));
 	add(&plan, "parameters", hg_tape_plan(train->tape, &info) < 0 ? 0 : info.param_bytes);
-	add(&plan, "moments, best weights", train->optim->moments_bytes + train->best.bytes);
+	add(&plan, "moments, best weights",
+	    train->optim->moments_bytes + train->best.weights.block.bytes);
 	add(&plan, "training arena", train->tape->plan.arena_bytes);
 	/* 0 if it shares the training arena */
 	add(&plan, "evaluation arena", hg__tape_own_bytes(train->evaluator.tape));
