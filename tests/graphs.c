@@ -2,6 +2,7 @@
 #include "graphs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct coo coo_empty(int64_t rows, int64_t cols)
 {
@@ -42,6 +43,14 @@ void coo_add_weighted(struct coo *list, int64_t dst, int64_t src, float weight)
 	if (!list->weight)
 		list->weight = grow(NULL, list->room, sizeof *list->weight);
 	list->weight[list->m - 1] = weight;
+}
+
+float *coo_weights(struct coo *list)
+{
+	CHECK(!list->weight);
+	list->weight = grow(NULL, list->room + 1, sizeof *list->weight);
+	memset(list->weight, 0, (size_t)(list->room + 1) * sizeof *list->weight);
+	return list->weight;
 }
 
 struct coo coo_path(int64_t n)

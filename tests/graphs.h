@@ -42,6 +42,8 @@ struct coo coo_communities(int64_t n, int64_t m, int64_t count);
 /* The edges of a list have weights all or none. */
 void coo_add(struct coo *list, int64_t dst, int64_t src);
 void coo_add_weighted(struct coo *list, int64_t dst, int64_t src, float weight);
+/* Gives all edges of a list without weights the weight 0. Returns the array, to be filled. */
+float *coo_weights(struct coo *list);
 /* Adds every edge of the list again, in the other direction. */
 void coo_add_transpose(struct coo *list);
 /* Makes duplicates: afterwards every edge of the list is in it `times` times. */

@@ -47,6 +47,30 @@ void planted_split(struct planted *p, int64_t train, int64_t val)
 	p->test = split_of(p->n, train + val, p->n);
 }
 
+static void rename_rows(void *rows, size_t size, const int32_t *name, int64_t n)
+{
+	if (!rows)
+		return;
+	char *old = array_of(n, size);
+	memcpy(old, rows, (size_t)n * size);
+	for (int64_t i = 0; i < n; i++)
+		memcpy((char *)rows + (size_t)name[i] * size, old + (size_t)i * size, size);
+	free(old);
+}
+
+void planted_rename(struct planted *p, const int32_t *name)
+{
+	for (int64_t e = 0; e < p->edges.m; e++) {
+		p->edges.dst[e] = name[p->edges.dst[e]];
+		p->edges.src[e] = name[p->edges.src[e]];
+	}
+	rename_rows(p->label, sizeof *p->label, name, p->n);
+	rename_rows(p->x, (size_t)p->d * sizeof *p->x, name, p->n);
+	rename_rows(p->train, 1, name, p->n);
+	rename_rows(p->val, 1, name, p->n);
+	rename_rows(p->test, 1, name, p->n);
+}
+
 void planted_free(struct planted *p)
 {
 	coo_free(&p->edges);

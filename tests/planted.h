@@ -26,6 +26,8 @@ struct planted planted_make(struct coo edges, int64_t d, int64_t classes,
 /* The first `train` nodes train, the next `val` validate, the others test. A split without a node
  * is NULL. */
 void planted_split(struct planted *p, int64_t train, int64_t val);
+/* Node i becomes node name[i]; name is a permutation. */
+void planted_rename(struct planted *p, const int32_t *name);
 void planted_free(struct planted *p);
 
 struct planted_run {

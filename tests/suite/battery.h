@@ -2,35 +2,35 @@
 #define HG_TESTS_SUITE_BATTERY_H
 
 #include "autograd/op.h"
-#include "harness.h"
+#include "graphs.h"
 #include "oracle/oracle.h"
 
-/* The battery: every op of the table, on every sample it offers, on small graphs with everything
- * that hurts, against the oracle. Nothing in here knows an op by name, except battery_options,
- * which translates an op's options for the oracle.
+/* The battery: every op of the table, on each of its samples, on small graphs with everything that
+ * is difficult, compared with the oracle. Only battery_options, which translates the options of an
+ * op for the oracle, knows ops by name.
  *
- * That CPU and CUDA agree, and that relabelled nodes permute the output, follows: each result is
- * within its bound of the exact one. */
+ * Every result is within its bound of the exact one. So CPU and CUDA agree, and relabelled nodes
+ * permute the output, without a test of their own. */
 
 struct battery_graph {
 	const char *name;
 	int weighted;
-	/* Not 0: tried in this width alone, by ops that ask for no edges and mix rows or columns. Some
-	 * kernels take matrices of many rows another way than small ones: many blocks with a share
-	 * each, or batch_norm what registers hold: 4,096 rows of a block, or of a cluster with one row
-	 * a thread; 32,768 of a cluster. */
+	/* Not 0: the only width in which this graph is used, and only by ops that need no edges and
+	 * combine rows or columns. Some kernels treat matrices of many rows in another way than small
+	 * ones: with many blocks that have a share each, or, in batch_norm, in the registers of one
+	 * block (up to 4,096 rows) or of one cluster (up to 32,768). */
 	int64_t width;
 	hg_graph *graph;
-	struct oracle_graph o;
-	int64_t *rowptr, *ptr;
-	int32_t *dst, *src;
-	double *weight;
+	struct host_csr csr;
+	int64_t *ptr;          /* of the batch */
+	double *weight;        /* csr.weight in f64 */
+	struct oracle_graph o; /* points to the arrays above */
 };
-/* Graph k of the collection on this context; 0 when there are no more. */
+/* Makes graph k of the collection. Returns 0 if there is none. */
 int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g);
 void battery_graph_free(struct battery_graph *g);
 
-/* One op on one sample: operands on the device and, exactly the same numbers, for the oracle. */
+/* One op on one sample: operands on the device, and exactly the same numbers for the oracle. */
 struct battery_case {
 	hg_context *ctx;
 	const struct hg__kernels *kernels;
@@ -39,7 +39,7 @@ struct battery_case {
 	struct hg__sample sample;
 	hg_mode mode;
 	hg_params *params; /* owns the running statistics */
-	hg_tape *tape;     /* where infer leaves its sentence */
+	hg_tape *tape;     /* infer writes its message there */
 	struct hg__node node;
 	struct hg__infer infer;
 	struct hg__call call;
@@ -53,27 +53,27 @@ void battery_case_open(struct battery_case *c, hg_context *ctx, const struct hg_
                        hg_mode mode);
 void battery_case_close(struct battery_case *c);
 
-/* The worst err / bound of a run and where it was; count: elements compared. unordered, set before:
- * two runs may give different bits. */
 struct battery_score {
-	double worst;
-	char where[256];
-	int64_t count, samples;
-	int unordered;
-	double sum_u;  /* set before: of oracle_call, for sums of halves in f32 */
-	double enough; /* set before: beyond it no more cases are run; 0: all are */
+	double worst;           /* the largest err / bound of a run */
+	char where[256];        /* the element that has it */
+	int64_t count, samples; /* elements that were compared; samples that were used */
+	/* The caller sets these before the run. */
+	int unordered; /* 1: two runs may give different bits */
+	double sum_u;  /* sum_u of oracle_call, for sums of halves in f32 */
+	double enough; /* no more cases are run when `worst` exceeds it; 0: all are run */
 };
-/* Forward and backward of one case, compared; run twice and compared bit by bit. `label` names the
- * case in `where`. */
+/* Runs one case forward and backward, compares the results with the oracle's, runs it again and
+ * compares the bits. `label` names the case in `where`. */
 void battery_case_run(struct battery_case *c, const char *label, struct battery_score *score);
-/* Measured magnitudes against the op's range rules, both directions (after a run). */
+/* After battery_case_run: compares the measured magnitudes with the range rules of the op, in both
+ * directions. */
 void battery_case_range(const struct battery_case *c, const char *label);
 
-/* Everything for one op with this table of kernels. */
+/* All cases of one op with this table of kernels. */
 void battery_op(hg_context *ctx, const struct hg__kernels *kernels, const struct hg__op *op,
                 struct battery_score *score);
 
-/* The oracle's view of an op's options. */
+/* Translates the options of an op for the oracle. */
 void battery_options(const struct hg__node *node, struct oracle_call *o);
 
 #endif

@@ -8,7 +8,7 @@
 /* Fills a list that has its nodes and no edges yet. */
 typedef void (*fill_fn)(struct coo *e);
 
-static void nothing(struct coo *e)
+static void no_edges(struct coo *e)
 {
 	(void)e;
 }
@@ -18,14 +18,14 @@ static void self_loop(struct coo *e)
 	coo_add(e, 0, 0);
 }
 
-static void ring(struct coo *e)
+static void cycle(struct coo *e)
 {
 	for (int64_t i = 0; i < e->rows; i++)
 		coo_add(e, i, (i + 1) % e->rows);
 }
 
-/* Random edges among the first three quarters of the nodes: the rest is isolated; every tenth edge
- * is there twice. */
+/* Random edges among the first three quarters of the nodes. The other nodes are isolated. Every
+ * tenth edge is a duplicate of the one before. */
 static void random_edges(struct coo *e)
 {
 	for (int k = 0; k < 150; k++) {
@@ -55,32 +55,40 @@ static const struct {
 	fill_fn fill;
 	int64_t width;
 } collection[] = {
-    {"no nodes", 0, 0, nothing, 0},
-    {"one node", 1, 0, nothing, 0},
+    {"no nodes", 0, 0, no_edges, 0},
+    {"one node", 1, 0, no_edges, 0},
     {"one self loop", 1, 0, self_loop, 0},
-    {"ring", 7, 0, ring, 0},
+    {"ring", 7, 0, cycle, 0},
     {"random, isolated", 40, 0, random_edges, 0},
     {"random, weighted", 40, 1, random_edges, 0},
     {"hubs", 700, 0, hubs, 0},
-    {"2,500 nodes, no edges", 2500, 0, nothing, 8},
-    {"5,000 nodes, no edges", 5000, 0, nothing, 41},
-    {"33,000 nodes, no edges", 33000, 0, nothing, 3},
+    {"2,500 nodes, no edges", 2500, 0, no_edges, 8},
+    {"5,000 nodes, no edges", 5000, 0, no_edges, 41},
+    {"33,000 nodes, no edges", 33000, 0, no_edges, 3},
 };
 
-/* The CSR as the library orders it, found independently: rows ascending, then columns, equal ones
- * in input order. */
-static void sort_edges(struct coo *e)
+/* A batch of three graphs without edges between them: all nodes up to the last that has an edge, no
+ * node, and the isolated rest. */
+static int64_t *batch_pointers(const struct host_csr *csr)
 {
-	for (int64_t i = 1; i < e->m; i++) {
-		const int32_t d = e->dst[i], s = e->src[i];
-		int64_t k = i;
-		for (; k > 0 && (e->dst[k - 1] > d || (e->dst[k - 1] == d && e->src[k - 1] > s)); k--) {
-			e->dst[k] = e->dst[k - 1];
-			e->src[k] = e->src[k - 1];
+	int64_t *ptr = calloc(4, sizeof *ptr);
+	CHECK(ptr);
+	for (int64_t e = 0; e < csr->m; e++)
+		for (int side = 0; side < 2; side++) {
+			const int64_t node = side ? csr->col[e] : csr->row[e];
+			ptr[1] = ptr[2] = node + 1 > ptr[1] ? node + 1 : ptr[1];
 		}
-		e->dst[k] = d;
-		e->src[k] = s;
-	}
+	ptr[3] = csr->rows;
+	return ptr;
+}
+
+static double *widened(const float *values, int64_t count)
+{
+	double *wide = calloc((size_t)count + 1, sizeof *wide);
+	CHECK(wide);
+	for (int64_t i = 0; i < count; i++)
+		wide[i] = (double)values[i];
+	return wide;
 }
 
 int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
@@ -91,45 +99,28 @@ int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
 	struct coo e = coo_empty(collection[k].n, collection[k].n);
 	test_reseed(1000 + (uint64_t)k);
 	collection[k].fill(&e);
-	sort_edges(&e);
+	if (collection[k].weighted) {
+		float *weight = coo_weights(&e);
+		for (int64_t i = 0; i < e.m; i++)
+			weight[i] = (float)(test_uniform() * 2 - 0.5);
+	}
 	g->name = collection[k].name;
 	g->weighted = collection[k].weighted;
 	g->width = collection[k].width;
-	g->dst = e.dst;
-	g->src = e.src;
-	g->rowptr = calloc((size_t)e.rows + 1, sizeof *g->rowptr);
-	for (int64_t i = 0; i < e.m; i++)
-		g->rowptr[e.dst[i] + 1]++;
-	for (int64_t i = 0; i < e.rows; i++)
-		g->rowptr[i + 1] += g->rowptr[i];
-	float *w = calloc((size_t)e.m + 1, sizeof *w);
-	g->weight = calloc((size_t)e.m + 1, sizeof *g->weight);
-	for (int64_t i = 0; i < e.m; i++)
-		g->weight[i] = w[i] = (float)(test_uniform() * 2 - 0.5);
-	CHECK_OK(hg_graph_from_coo(ctx, e.rows, e.rows, e.m, e.dst, e.src, g->weighted ? w : NULL, NULL,
-	                           &g->graph));
-	free(w);
-	/* a batch of three graphs without edges between them: all nodes up to the last that has an
-	 * edge, none, the isolated rest */
-	g->ptr = calloc(4, sizeof *g->ptr);
-	for (int64_t i = 0; i < e.m; i++)
-		for (int side = 0; side < 2; side++) {
-			const int64_t node = side ? e.src[i] : e.dst[i];
-			g->ptr[1] = g->ptr[2] = node + 1 > g->ptr[1] ? node + 1 : g->ptr[1];
-		}
-	g->ptr[3] = e.rows;
+	g->graph = coo_to_graph(ctx, &e);
+	g->csr = host_csr_sort(e);
+	g->weight = g->weighted ? widened(g->csr.weight, g->csr.m) : NULL;
+	g->ptr = batch_pointers(&g->csr);
 	CHECK_OK(hg_graph_set_batch(g->graph, 3, g->ptr));
-	g->o = (struct oracle_graph){
-	    e.rows, e.rows, e.m, 3, g->rowptr, g->dst, g->src, g->weighted ? g->weight : NULL, g->ptr};
+	g->o = (struct oracle_graph){g->csr.rows, g->csr.cols, g->csr.m,  3,     g->csr.rowptr,
+	                             g->csr.row,  g->csr.col,  g->weight, g->ptr};
 	return 1;
 }
 
 void battery_graph_free(struct battery_graph *g)
 {
 	hg_graph_free(g->graph);
-	free(g->rowptr);
+	host_csr_free(&g->csr);
 	free(g->ptr);
-	free(g->dst);
-	free(g->src);
 	free(g->weight);
 }

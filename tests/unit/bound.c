@@ -1,14 +1,13 @@
+/* Each error bound, compared with sums that are computed in the arithmetic that it is a bound of.
+ * err / bound is never above 1. For some bounds it must come near 1, too: a bound that nothing
+ * comes near says little. */
 #include <math.h>
-
 #include <stdlib.h>
 
-#include "harness.h"
+#include "graphs.h"
 #include "kernels/kernels.h"
 #include "precision/bound.h"
 #include "precision/half.h"
-
-/* Each bound against sums that are really computed in the arithmetic it speaks of: err / bound <=
- * 1, always, and for some not far below (a bound that is never approached proves little). */
 
 enum { MOST = 5000 };
 
@@ -26,7 +25,7 @@ static void gamma_is_k_u(void)
 	CHECK(isfinite(hg__gamma(2047, 0x1p-11)));
 }
 
-static void narrowing(void)
+static void narrowing_stays_within_its_bound(void)
 {
 	double worst = 0;
 	for (int i = 0; i < 2000000; i++) {
@@ -44,7 +43,7 @@ static void narrowing(void)
 	CHECK(hg__bound_narrow(HG_I32, 5) == 0 && hg__bound_narrow(HG_F32, 1) < 0x1p-23);
 }
 
-/* One random row: products of halves are exact in f64, and so is, but for 2^-53, their sum. */
+/* A random row. In f64 the products of halves are exact, and their sum is exact up to 2^-53. */
 struct row {
 	int n;
 	float a[MOST], x[MOST];
@@ -64,7 +63,7 @@ static void random_row(struct row *r, int n, double scale)
 	}
 }
 
-static void sums_in_f32_narrowed_once(void)
+static void sums_narrowed_once_stay_within(void)
 {
 	static struct row r;
 	double worst16 = 0, worst32 = 0;
@@ -94,8 +93,8 @@ static float mul16(float a, float b)
 	return narrowed((double)a * (double)b);
 }
 
-/* Part [first, last) of a row as a kernel sums it in f16: batch by batch, each scaled before it
- * joins. batch = 0: one batch. */
+/* The sum of the terms [first, last) of a row, as a kernel computes it in f16: batch by batch, each
+ * scaled before it is added to the others. batch 0: all terms are one batch. */
 static float part16(const struct row *r, int first, int last, int batch, float factor)
 {
 	float total = 0, sum = 0;
@@ -121,7 +120,7 @@ static double ratio16(const struct row *r, int batch, int pieces, double factor)
 	return fabs((double)y - factor * r->y) / hg__bound_sum_f16(&sum);
 }
 
-static void discretized_sums_in_f16(void)
+static void discretized_sums_stay_within(void)
 {
 	static struct row r;
 	double worst = 0;
@@ -133,9 +132,9 @@ static void discretized_sums_in_f16(void)
 	CHECK(worst > 0.005);
 }
 
-/* 1/degree below 2^-14 is a subnormal half with few bits left: the term for the factor is what
- * keeps this a theorem. */
-static void a_subnormal_factor_is_accounted_for(void)
+/* A factor 1/degree below 2^-14 is a subnormal half, which has fewer bits. The bound holds because
+ * it has a term for the error of the factor. */
+static void bound_allows_for_a_subnormal_factor(void)
 {
 	static struct row r;
 	double worst = 0;
@@ -152,7 +151,7 @@ static void a_subnormal_factor_is_accounted_for(void)
 	CHECK(worst > 0.02);
 }
 
-static void naive_sums_in_f16(void)
+static void naive_sums_stay_within(void)
 {
 	static struct row r;
 	double worst = 0;
@@ -163,7 +162,7 @@ static void naive_sums_in_f16(void)
 	CHECK_MSG(worst <= 1, "err/bound %g", worst);
 }
 
-static void depth_is_short_where_it_is_discretized(void)
+static void discretized_sums_have_a_small_depth(void)
 {
 	const struct hg__sum_f16 discretized = {100000, 64, 200, 1e-5, 1e5, 1e5},
 	                         naive = {100000, 0, 200, 1e-5, 1e5, 1e5}, empty = {0, 64, 0, 1, 0, 0};
@@ -182,48 +181,44 @@ enum { NODES = 3000, WIDTH = 5, HUB = 2500 };
 
 struct sparse {
 	hg_graph *graph;
-	int64_t m, rowptr[NODES + 1];
-	int32_t *col;
-	float *weight;
+	struct host_csr host;
 	float row_scale[NODES], col_scale[NODES];
 	const float *device_row, *device_col;
 	const void *device_weight;
 };
 
-/* Row i has HUB / (1 + i) neighbours, so depths run from 0 to thousands; weights over twelve powers
- * of two. */
+/* Row i has HUB / (1 + i) neighbours, so the depths of the sums go from 0 to thousands. The weights
+ * differ by up to twelve powers of two. */
 static void steep_graph(hg_context *ctx, struct sparse *g)
 {
-	g->rowptr[0] = 0;
-	for (int i = 0; i < NODES; i++)
-		g->rowptr[i + 1] = g->rowptr[i] + HUB / (1 + i);
-	g->m = g->rowptr[NODES];
-	g->col = malloc((size_t)g->m * sizeof *g->col);
-	g->weight = malloc((size_t)g->m * sizeof *g->weight);
-	CHECK(g->col && g->weight);
-	for (int64_t e = 0; e < g->m; e++) {
-		g->col[e] = (int32_t)test_below(NODES);
-		g->weight[e] = (float)ldexp(test_normal(), (int)test_below(12) - 8);
-	}
-	CHECK_OK(hg_graph_from_csr(ctx, NODES, NODES, g->m, g->rowptr, g->col, g->weight, &g->graph));
-	CHECK_OK(hg_graph_download(g->graph, g->rowptr, g->col, g->weight)); /* sorted */
+	struct coo list = coo_empty(NODES, NODES);
+	for (int64_t i = 0; i < NODES; i++)
+		for (int64_t k = HUB / (1 + i); k > 0; k--) {
+			const int64_t src = test_below(NODES);
+			const double weight = ldexp(test_normal(), (int)test_below(12) - 8);
+			coo_add_weighted(&list, i, src, (float)weight);
+		}
+	g->graph = coo_graph(ctx, list);
+	g->host = host_csr_download(ctx, g->graph);
 	CHECK_OK(hg__graph_weight(g->graph, HG_F32, &g->device_weight));
 	CHECK_OK(hg__graph_norm(g->graph, HG_NORM_BOTH, &g->device_row, &g->device_col));
 	CHECK_OK(ctx->backend->copy_out(ctx, g->row_scale, g->device_row, sizeof g->row_scale));
 	CHECK_OK(ctx->backend->copy_out(ctx, g->col_scale, g->device_col, sizeof g->col_scale));
 }
 
-/* err / bound of element (i, c), from the definition, in f64. */
+/* err / bound of element (i, c). The exact sum is computed in f64 from its definition. */
 static double element_ratio(const struct sparse *g, const float *x, float y, int64_t i, int64_t c,
                             int64_t batch)
 {
-	const int64_t k = g->rowptr[i + 1] - g->rowptr[i];
+	const struct host_csr *h = &g->host;
+	const int64_t k = h->rowptr[i + 1] - h->rowptr[i];
 	double exact = 0;
-	/* items have at least 31 rows + edges */
+	/* An item has at least 31 rows and edges together, so the row is in at most k / 31 + 2
+	 * items. */
 	struct hg__sum_f16 sum = {k, batch, k / 31 + 2, (double)g->row_scale[i], 0, 0};
-	for (int64_t e = g->rowptr[i]; e < g->rowptr[i + 1]; e++) {
-		const double w = (double)g->weight[e], s = (double)g->col_scale[g->col[e]],
-		             v = (double)x[g->col[e] * WIDTH + c];
+	for (int64_t e = h->rowptr[i]; e < h->rowptr[i + 1]; e++) {
+		const double w = (double)h->weight[e], s = (double)g->col_scale[h->col[e]],
+		             v = (double)x[h->col[e] * WIDTH + c];
 		exact += w * s * v;
 		sum.abs_sum += fabs(w * s * v);
 		sum.tiny += 1 + fabs(v) * (1 + fabs(w) + fabs(s));
@@ -243,7 +238,7 @@ static double worst_of_spmm(hg_context *ctx, const struct sparse *g, hg_accumula
 	CHECK_OK(hg_tensor_create(ctx, HG_F16, NODES, WIDTH, &ty));
 	CHECK_OK(hg_tensor_upload(tx, x, HG_F32));
 	CHECK_OK(hg__graph_csr(g->graph, &a.csr));
-	const struct hg__mat w = {(void *)(uintptr_t)g->device_weight, g->m, 1, 1, HG_F32};
+	const struct hg__mat w = {(void *)(uintptr_t)g->device_weight, g->host.m, 1, 1, HG_F32};
 	a.x = tx->mat;
 	a.y = ty->mat;
 	a.w = w;
@@ -263,7 +258,7 @@ static double worst_of_spmm(hg_context *ctx, const struct sparse *g, hg_accumula
 	return worst;
 }
 
-static void spmm_in_f16_stays_within(void)
+static void spmm_in_f16_stays_within_its_bound(void)
 {
 	hg_context *ctx = test_context();
 	static struct sparse g;
@@ -275,12 +270,11 @@ static void spmm_in_f16_stays_within(void)
 	          naive);
 	CHECK(discretized > 0.05);
 	hg_graph_free(g.graph);
-	free(g.col);
-	free(g.weight);
+	host_csr_free(&g.host);
 	hg_context_free(ctx);
 }
 
-static void products_of_narrowed_operands(void)
+static void products_of_narrowed_operands_stay_within(void)
 {
 	for (int i = 0; i < 100000; i++) {
 		const double a = test_normal(), x = test_normal(), da = 0.1 * test_uniform(),
@@ -291,7 +285,8 @@ static void products_of_narrowed_operands(void)
 	}
 }
 
-/* Positive just where the stored number is finite; a doubling costs one bit. */
+/* Headroom is positive exactly where the stored number is finite. Twice the number has one bit
+ * less. */
 static void headroom_ends_where_rounding_gives_infinity(void)
 {
 	static const double inside[] = {65504.0, 65519.99, 1.0, 0x1p-24};
@@ -311,14 +306,14 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 	    TEST(headroom_ends_where_rounding_gives_infinity),
 	    TEST(gamma_is_k_u),
-	    TEST(narrowing),
-	    TEST(sums_in_f32_narrowed_once),
-	    TEST(discretized_sums_in_f16),
-	    TEST(a_subnormal_factor_is_accounted_for),
-	    TEST(naive_sums_in_f16),
-	    TEST(depth_is_short_where_it_is_discretized),
-	    TEST(spmm_in_f16_stays_within),
-	    TEST(products_of_narrowed_operands),
+	    TEST(narrowing_stays_within_its_bound),
+	    TEST(sums_narrowed_once_stay_within),
+	    TEST(discretized_sums_stay_within),
+	    TEST(bound_allows_for_a_subnormal_factor),
+	    TEST(naive_sums_stay_within),
+	    TEST(discretized_sums_have_a_small_depth),
+	    TEST(spmm_in_f16_stays_within_its_bound),
+	    TEST(products_of_narrowed_operands_stay_within),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

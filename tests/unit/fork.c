@@ -1,10 +1,9 @@
-/* A process that has trained, and its children. On a CPU a child goes on with what it has, begins
- * anew, and has the same
- * bits; what OpenMP does not let it have, it does without. On a GPU the first call is an error with
- * a sentence. Every
- * child has an alarm, so that one that waits for ever is a failure and no standstill. */
+/* A process that has trained, and its children. On a CPU a child continues what it has inherited,
+ * or starts from the beginning, with the same bits; where OpenMP does not let it have threads, it
+ * computes in one. On a GPU its first call is an error with a message. Every child has an alarm, so
+ * that a child that waits for ever is a failed test and not one that never ends. */
 #define _DEFAULT_SOURCE /* fork, alarm, mmap's MAP_ANONYMOUS */
-#include "harness.h"
+#include "graphs.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -22,12 +21,12 @@
 
 enum { N = 700, M = 40000, D = 64, EPOCHS = 3, PATIENCE = 60 };
 
-/* What a child has to say to its parent, in memory that both see. */
+/* The results of a child, in memory that it shares with its parent. */
 struct seen {
 	double loss;
 	int warnings;
 	hg_status status;
-	char sentence[512];
+	char message[512];
 };
 
 struct run {
@@ -35,7 +34,7 @@ struct run {
 	hg_graph *graph;
 	hg_tensor *x;
 	hg_train *train;
-	int warnings; /* that speak of a fork */
+	int warnings; /* those about a fork */
 };
 
 static void on_log(void *user, hg_log_level level, const char *message)
@@ -44,19 +43,18 @@ static void on_log(void *user, hg_log_level level, const char *message)
 	run->warnings += level == HG_LOG_WARN && strstr(message, "is a fork of") != NULL;
 }
 
-/* A graph with weights, large enough for teams wherever the library makes them. */
+/* A weighted graph that is large enough for several threads in every kernel. It is made in children
+ * too, so a failed call returns a status instead of leaving the case. */
 static hg_status data_make(struct run *run)
 {
-	static int32_t dst[M], src[M];
-	static float weight[M], x[N * D];
-	for (int e = 0; e < M; e++) {
-		dst[e] = e * 7 % N;
-		src[e] = (e * 31 + e / 11) % N;
-		weight[e] = 0.5f + (float)(e % 5) / 8;
-	}
+	static float x[N * D];
+	struct coo list = coo_empty(N, N);
+	for (int e = 0; e < M; e++)
+		coo_add_weighted(&list, e * 7 % N, (e * 31 + e / 11) % N, 0.5f + (float)(e % 5) / 8);
 	for (int i = 0; i < N * D; i++)
 		x[i] = (float)(i * 17 % 23) / 16 - 0.5f;
-	hg_status status = hg_graph_from_coo(run->ctx, N, N, M, dst, src, weight, NULL, &run->graph);
+	hg_status status = coo_build(run->ctx, &list, &run->graph);
+	coo_free(&list);
 	if (status == HG_OK)
 		status = hg_tensor_create(run->ctx, HG_F16, N, D, &run->x);
 	return status == HG_OK ? hg_tensor_upload(run->x, x, HG_F32) : status;
@@ -103,7 +101,7 @@ static void run_free(struct run *run)
 	hg_context_free(run->ctx);
 }
 
-/* From nothing to a loss, on two threads of the CPU. isa NULL: the best. */
+/* Trains a run from the beginning, on two threads of the CPU. isa NULL: the fastest kernels. */
 static hg_status run_whole(const struct hg__cpu_isa *isa, struct seen *seen)
 {
 	struct run run = {0};
@@ -137,9 +135,9 @@ static struct seen *shared_make(void)
 	return seen;
 }
 
-/* Runs in a child, whose checks must not return into the harness: what it saw is judged by the
- * parent. */
-static void in_child(const char *what, void (*work)(void *), void *user)
+/* Calls work(user) in a child. No check may fail in there, since it would return into the child's
+ * copy of the harness; the parent checks the child's results. */
+static void run_in_child(const char *what, void (*work)(void *), void *user)
 {
 	fflush(stdout);
 	fflush(stderr);
@@ -157,48 +155,48 @@ static void in_child(const char *what, void (*work)(void *), void *user)
 	          (unsigned)status);
 }
 
-struct order {
+struct child {
 	struct run *run;
 	const struct hg__cpu_isa *isa;
 	struct seen *seen;
 };
 
-static void go_on(void *user)
+static void continue_run(void *user)
 {
-	const struct order *o = user;
+	const struct child *o = user;
 	o->seen->status = train_run(o->run, &o->seen->loss);
 	o->seen->warnings = o->run->warnings;
-	(void)snprintf(o->seen->sentence, sizeof o->seen->sentence, "%s",
-	               hg_context_error(o->run->ctx));
+	(void)snprintf(o->seen->message, sizeof o->seen->message, "%s", hg_context_error(o->run->ctx));
 	run_free(o->run);
 }
 
-static void begin_anew(void *user)
+static void begin_run(void *user)
 {
-	const struct order *o = user;
+	const struct child *o = user;
 	(void)run_whole(o->isa, o->seen);
 }
 
-static void *begin_thread(void *user)
+static void *begin_run_thread(void *user)
 {
-	begin_anew(user);
+	begin_run(user);
 	return NULL;
 }
 
-static void begin_in_a_thread(void *user)
+static void begin_run_in_a_thread(void *user)
 {
 	pthread_t thread;
-	if (pthread_create(&thread, NULL, begin_thread, user) != 0 || pthread_join(thread, NULL) != 0)
+	if (pthread_create(&thread, NULL, begin_run_thread, user) != 0 ||
+	    pthread_join(thread, NULL) != 0)
 		_exit(3);
 }
 
-static void begin_in_a_grandchild(void *user)
+static void begin_run_in_a_grandchild(void *user)
 {
 	const pid_t child = fork();
 	int status = 0;
 	if (child == 0) {
 		alarm(PATIENCE);
-		begin_anew(user);
+		begin_run(user);
 		_exit(0);
 	}
 	if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
@@ -217,18 +215,18 @@ static struct run run_begun(hg_context *ctx)
 	return run;
 }
 
-static void a_child_goes_on_with_its_parents_run(void)
+static void child_continues_the_run_of_its_parent(void)
 {
-	static struct run run; /* the log's */
+	static struct run run; /* the log function points to it */
 	const hg_context_config config = config_of(&run);
 	hg_context *ctx = NULL;
 	CHECK_OK(hg_context_create(&config, &ctx));
 	run = run_begun(ctx);
-	struct order o = {.run = &run, .seen = shared_make()};
+	struct child o = {.run = &run, .seen = shared_make()};
 	double loss;
-	in_child("the child of a parent that has trained", go_on, &o);
-	CHECK_OK(train_run(&run, &loss)); /* the parent has its threads */
-	CHECK_MSG(o.seen->status == HG_OK, "%s: %s", hg_status_name(o.seen->status), o.seen->sentence);
+	run_in_child("the child of a parent that has trained", continue_run, &o);
+	CHECK_OK(train_run(&run, &loss)); /* the parent still has its threads */
+	CHECK_MSG(o.seen->status == HG_OK, "%s: %s", hg_status_name(o.seen->status), o.seen->message);
 	CHECK_MSG(memcmp(&o.seen->loss, &loss, sizeof loss) == 0, "loss %.17g, of the parent %.17g",
 	          o.seen->loss, loss);
 	CHECK_EQ_I(o.seen->warnings, 1);
@@ -236,18 +234,18 @@ static void a_child_goes_on_with_its_parents_run(void)
 	run_free(&run);
 }
 
-static void a_child_begins_anew(void)
+static void child_begins_its_own_run(void)
 {
 	static const struct {
 		const char *name;
 		void (*work)(void *);
 		int warnings;
-	} ways[] = {{"in the child", begin_anew, 1},
-	            {"in a thread of the child", begin_in_a_thread, 0},
-	            {"in a grandchild", begin_in_a_grandchild, 1}};
+	} ways[] = {{"in the child", begin_run, 1},
+	            {"in a thread of the child", begin_run_in_a_thread, 0},
+	            {"in a grandchild", begin_run_in_a_grandchild, 1}};
 	size_t count;
 	const struct hg__cpu_isa *isas = hg__cpu_isas(&count);
-	struct order o = {.seen = shared_make()};
+	struct child o = {.seen = shared_make()};
 	for (size_t i = 0; i < count; i++) {
 		struct seen here = {0};
 		if (!isas[i].runs_here())
@@ -257,7 +255,7 @@ static void a_child_begins_anew(void)
 		o.isa = &isas[i];
 		for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
 			memset(o.seen, 0, sizeof *o.seen);
-			in_child(ways[k].name, ways[k].work, &o);
+			run_in_child(ways[k].name, ways[k].work, &o);
 			CHECK_MSG(o.seen->status == HG_OK &&
 			              memcmp(&o.seen->loss, &here.loss, sizeof here.loss) == 0,
 			          "%s, %s: %s, loss %.17g, not %.17g", ways[k].name, isas[i].name,
@@ -268,18 +266,18 @@ static void a_child_begins_anew(void)
 	}
 }
 
-/* The thread that forks is the child's only one: what another thread has begun is not in its
- * way. */
+/* The thread that forks is the only thread of the child. Threads that another thread of the parent
+ * has started do not matter to it. */
 static void *fork_thread(void *user)
 {
-	in_child("forked from another thread", begin_anew, user);
+	run_in_child("forked from another thread", begin_run, user);
 	return NULL;
 }
 
-static void a_thread_that_has_not_trained_forks(void)
+static void child_of_a_thread_that_has_not_trained_has_threads(void)
 {
 	struct seen here = {0};
-	struct order o = {.seen = shared_make()};
+	struct child o = {.seen = shared_make()};
 	pthread_t thread;
 	CHECK_OK(run_whole(NULL, &here));
 	CHECK(pthread_create(&thread, NULL, fork_thread, &o) == 0 && pthread_join(thread, NULL) == 0);
@@ -287,7 +285,7 @@ static void a_thread_that_has_not_trained_forks(void)
 	CHECK_EQ_I(o.seen->warnings, 0);
 }
 
-/* More than a million edges are what a search for an order takes a second thread for. */
+/* A search for an order uses a second thread from a million edges on. */
 enum { RING = 30000, NEAR = 40 };
 static int64_t ring_ptr[RING + 1];
 static int32_t ring_id[RING * NEAR], ring_order[RING];
@@ -301,7 +299,7 @@ static void find_order(void *user)
 		_exit(5);
 }
 
-static void a_child_finds_an_order(void)
+static void child_finds_an_order(void)
 {
 	hg_status status = HG_ERR_INTERNAL;
 	for (int i = 0; i < RING; i++) {
@@ -312,10 +310,10 @@ static void a_child_finds_an_order(void)
 	}
 	find_order(&status);
 	CHECK_OK(status);
-	in_child("an order", find_order, &status);
+	run_in_child("an order", find_order, &status);
 }
 
-static void a_gpu_does_not_survive(void)
+static void gpu_is_refused_in_a_child(void)
 {
 	hg_context *ctx = test_context();
 	if (hg_context_device(ctx) != HG_DEVICE_CUDA) {
@@ -323,11 +321,11 @@ static void a_gpu_does_not_survive(void)
 		SKIP("there is no GPU in this run");
 	}
 	struct run run = run_begun(ctx);
-	struct order o = {.run = &run, .seen = shared_make()};
+	struct child o = {.run = &run, .seen = shared_make()};
 	double loss;
-	in_child("the child of a parent that has trained on a GPU", go_on, &o);
+	run_in_child("the child of a parent that has trained on a GPU", continue_run, &o);
 	CHECK_EQ_I(o.seen->status, HG_ERR_STATE);
-	CHECK_CONTAINS(o.seen->sentence, "a GPU does not survive a fork");
+	CHECK_CONTAINS(o.seen->message, "a GPU does not survive a fork");
 	CHECK_OK(train_run(&run, &loss));
 	run_free(&run);
 }
@@ -335,11 +333,11 @@ static void a_gpu_does_not_survive(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(a_child_goes_on_with_its_parents_run),
-	    TEST(a_child_begins_anew),
-	    TEST(a_thread_that_has_not_trained_forks),
-	    TEST(a_child_finds_an_order),
-	    TEST(a_gpu_does_not_survive),
+	    TEST(child_continues_the_run_of_its_parent),
+	    TEST(child_begins_its_own_run),
+	    TEST(child_of_a_thread_that_has_not_trained_has_threads),
+	    TEST(child_finds_an_order),
+	    TEST(gpu_is_refused_in_a_child),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

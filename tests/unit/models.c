@@ -1,14 +1,13 @@
+/* Models: their parameters, shapes and error messages, and the same logits with sparse and with
+ * dense features. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "graphs.h"
-#include "harness.h"
 #include "nn/layers/layers.h"
 #include "unit/faulty.h"
-
-/* Models: parameters, shapes, sentences; sparse and dense features say the same. */
 
 enum { N = 30, M = 150, D = 11, C = 3 };
 
@@ -20,33 +19,29 @@ struct fixture {
 	float dense[N][D];
 };
 
-static void open_policy(struct fixture *f, const hg_policy *policy)
+static void fixture_open(struct fixture *f, const hg_policy *policy)
 {
-	int32_t row[N * D], col[N * D];
-	float value[N * D];
-	int64_t m = 0;
 	memset(f, 0, sizeof *f);
 	test_reseed(3);
-	struct coo edges = coo_two_communities(N, M, 10); /* a batch can part them */
+	/* Two communities, so that the nodes can be a batch of several graphs. */
+	struct coo edges = coo_two_communities(N, M, 10), features = coo_empty(N, D);
 	for (int32_t i = 0; i < N; i++) {
 		for (int32_t c = 0; c < D; c++) {
 			if (test_uniform() < 0.7)
 				continue;
-			row[m] = i;
-			col[m] = c;
-			value[m] = f->dense[i][c] = (float)test_normal();
-			m++;
+			f->dense[i][c] = (float)test_normal();
+			coo_add_weighted(&features, i, c, f->dense[i][c]);
 		}
 	}
 	f->ctx = test_context();
 	CHECK_OK(hg_params_create(f->ctx, policy, &f->params));
 	f->graph = coo_graph(f->ctx, edges);
-	CHECK_OK(hg_graph_from_coo(f->ctx, N, D, m, row, col, value, NULL, &f->x_sparse));
+	f->x_sparse = coo_graph(f->ctx, features);
 	CHECK_OK(hg_tensor_create(f->ctx, policy->state, N, D, &f->x));
 	CHECK_OK(hg_tensor_upload(f->x, f->dense, HG_F32));
 }
 
-static void close_all(struct fixture *f)
+static void fixture_close(struct fixture *f)
 {
 	hg_params_free(f->params);
 	hg_tensor_free(f->x);
@@ -74,14 +69,14 @@ static int64_t elements(hg_params *params, int buffers)
 	return sum;
 }
 
-/* Counted by hand from the equations. */
+/* The number of weights that the equations of the model ask for. */
 static int64_t expected_elements(const hg_model_config *c)
 {
 	const int64_t h = c->hidden, hh = c->heads * h, hidden = c->layers - 1;
 	if (strcmp(c->name, "gcn") == 0)
 		return hidden ? (D * h + h) + (hidden - 1) * (h * h + h) + (h * C + C) : D * C + C;
 	if (strcmp(c->name, "gin") == 0) {
-		/* eps, second matrix, two gains and shifts */
+		/* eps, the second matrix, gamma and beta of two norms */
 		const int64_t rest = (c->eps_learnable ? 1 : 0) + h * h + 4 * h;
 		return (D * h + rest) + hidden * (h * h + rest) + (h * C + C);
 	}
@@ -104,7 +99,7 @@ static void parameters_are_counted(void)
 			c.heads = 3;
 			c.out_heads = 2;
 			c.eps_learnable = layers % 2;
-			open_policy(&f, &policy);
+			fixture_open(&f, &policy);
 			CHECK_OK(hg_model_create(f.params, &c, &model));
 			CHECK_MSG(elements(f.params, 0) == expected_elements(&c),
 			          "%s, %d layers: %lld elements, expected %lld", *name, layers,
@@ -112,7 +107,7 @@ static void parameters_are_counted(void)
 			CHECK_EQ_I(elements(f.params, 1), strcmp(*name, "gin") == 0 ? layers * 4 * 6 : 0);
 			CHECK_EQ_I(hg_model_get_config(model)->layers, layers);
 			hg_model_free(model);
-			close_all(&f);
+			fixture_close(&f);
 		}
 	}
 }
@@ -129,13 +124,13 @@ static void every_model_has_its_info(void)
 	CHECK(!hg_model_get_info("mlp") && !hg_model_get_info(NULL));
 }
 
-static void parameters_know_their_layer(void)
+static void parameters_belong_to_their_layer(void)
 {
 	const hg_policy policy = hg_policy_fp32();
 	struct fixture f;
 	hg_model *model = NULL, *second = NULL;
 	const hg_model_config c = config_of("gin");
-	open_policy(&f, &policy);
+	fixture_open(&f, &policy);
 	hg_param *before = NULL;
 	CHECK_OK(hg_params_add(f.params, "before", 1, 1, HG_INIT_ZEROS, 0, &before));
 	CHECK_OK(hg_model_create(f.params, &c, &model));
@@ -153,10 +148,10 @@ static void parameters_know_their_layer(void)
 	CHECK_EQ_I(hg_model_param_layer(second, before), -1);
 	hg_model_free(second);
 	hg_params_free(others);
-	close_all(&f);
+	fixture_close(&f);
 }
 
-/* The logits of an EVAL tape. */
+/* Computes the logits on an EVAL tape. */
 static void logits_of(struct fixture *f, hg_model *model, int sparse, float *out, int64_t rows)
 {
 	hg_tape *tape = NULL;
@@ -174,9 +169,9 @@ static void logits_of(struct fixture *f, hg_model *model, int sparse, float *out
 	hg_tape_free(tape);
 }
 
-/* Narrow and wide layers (aggregation before and after the product), sparse and dense features. In
- * f32 the two ways differ by rounding alone: of each logit at most 2^-12 of its size and that of
- * its neighbours, far above what sums of 30 terms through two layers can do (about 2^-17). */
+/* Narrow and wide layers, which aggregate before or after the product. In f32, sparse and dense
+ * features give logits that differ only by rounding. 2^-12 of the largest logit is far above the
+ * rounding of sums of 30 terms through two layers (about 2^-17). */
 static void sparse_and_dense_features_agree(void)
 {
 	for (const char *const *name = hg_model_names(); *name; name++) {
@@ -188,7 +183,7 @@ static void sparse_and_dense_features_agree(void)
 			float a[N][C], b[N][C];
 			double largest = 0;
 			c.hidden = hidden;
-			open_policy(&f, &policy);
+			fixture_open(&f, &policy);
 			CHECK_OK(hg_model_create(f.params, &c, &model));
 			logits_of(&f, model, 0, &a[0][0], N);
 			logits_of(&f, model, 1, &b[0][0], N);
@@ -198,7 +193,7 @@ static void sparse_and_dense_features_agree(void)
 			for (int i = 0; i < N * C; i++)
 				CHECK_WITHIN(a[i / C][i % C], b[i / C][i % C], largest * 0x1p-12);
 			hg_model_free(model);
-			close_all(&f);
+			fixture_close(&f);
 		}
 	}
 }
@@ -214,14 +209,14 @@ static void graph_tasks_give_a_row_per_graph(void)
 			hg_model_config c = config_of(*name);
 			float out[3][C];
 			c.readout = readout;
-			open_policy(&f, &policy);
+			fixture_open(&f, &policy);
 			CHECK_OK(hg_graph_set_batch(f.graph, 3, ptr));
 			CHECK_OK(hg_model_create(f.params, &c, &model));
 			logits_of(&f, model, 0, &out[0][0], 3);
 			for (int k = 0; k < C; k++)
-				CHECK(out[1][k] == 0.0f); /* an empty graph says nothing, and biases start at 0 */
+				CHECK(out[1][k] == 0.0f); /* the graph is empty, and biases start at 0 */
 			hg_model_free(model);
-			close_all(&f);
+			fixture_close(&f);
 		}
 	}
 }
@@ -234,12 +229,12 @@ static void refuse(struct fixture *f, hg_model_config c, const char *field)
 	CHECK_CONTAINS(hg_context_error(f->ctx), field);
 }
 
-static void mistakes_are_named(void)
+static void mistakes_are_refused_by_name(void)
 {
 	const hg_policy policy = hg_policy_fp16();
 	struct fixture f;
 	hg_model_config c;
-	open_policy(&f, &policy);
+	fixture_open(&f, &policy);
 	refuse(&f, hg_model_config_default("gcn"), "in_features");
 	refuse(&f, config_of("transformer"), "transformer");
 	refuse(&f, hg_model_config_default(NULL), "name is NULL");
@@ -273,12 +268,12 @@ static void mistakes_are_named(void)
 	c = config_of("gcn");
 	c.readout = 3;
 	refuse(&f, c, "readout");
-	close_all(&f);
+	fixture_close(&f);
 }
 
-/* Without memory on the way, a model leaves no parameter behind: the next attempt would find its
- * names taken. */
-static void a_model_that_fails_leaves_no_parameters(void)
+/* If memory runs out while a model is created, it leaves no parameter behind. Otherwise the next
+ * attempt would find the names taken. */
+static void failed_model_leaves_no_parameters(void)
 {
 	for (const char *const *name = hg_model_names(); *name; name++) {
 		struct faulty memory;
@@ -303,14 +298,14 @@ static void a_model_that_fails_leaves_no_parameters(void)
 	}
 }
 
-static void inputs_that_do_not_fit_are_named(void)
+static void inputs_that_do_not_fit_are_refused_by_name(void)
 {
 	const hg_policy policy = hg_policy_fp16();
 	struct fixture f;
 	hg_model *model = NULL;
 	hg_model_config c = config_of("gcn");
 	c.in_features = D + 1;
-	open_policy(&f, &policy);
+	fixture_open(&f, &policy);
 	CHECK_OK(hg_model_create(f.params, &c, &model));
 	for (int k = 0; k < 3; k++) {
 		hg_tape *tape = NULL;
@@ -324,19 +319,19 @@ static void inputs_that_do_not_fit_are_named(void)
 		hg_tape_free(tape);
 	}
 	hg_model_free(model);
-	close_all(&f);
+	fixture_close(&f);
 }
 
-/* What is not recorded is no HG_NONE, which an optional operand would take, and the tape says
- * why. */
-static void recording_mistakes_are_the_tapes(void)
+/* Where hg_model_record fails, its result is invalid. It is not HG_NONE, which an op would take for
+ * an absent optional operand. The tape keeps the reason. */
+static void recording_mistakes_are_kept_by_the_tape(void)
 {
 	const hg_policy policy = hg_policy_fp16();
 	struct fixture f, other;
 	hg_model *model = NULL;
 	const hg_model_config c = config_of("gcn");
-	open_policy(&f, &policy);
-	open_policy(&other, &policy);
+	fixture_open(&f, &policy);
+	fixture_open(&other, &policy);
 	CHECK_OK(hg_model_create(f.params, &c, &model));
 	const hg_model_input init = HG_MODEL_INPUT_INIT;
 	hg_model_input in[4] = {init, init, init, init};
@@ -369,20 +364,20 @@ static void recording_mistakes_are_the_tapes(void)
 	hg_tape_free(tape);
 	CHECK(hg_model_record(model, NULL, &in[0]).id < 0);
 	hg_model_free(model);
-	close_all(&other);
-	close_all(&f);
+	fixture_close(&other);
+	fixture_close(&f);
 }
 
-/* A configuration of older headers ends early: the model's own defaults fill it up. */
-static void a_shorter_config_is_completed(void)
+/* A configuration of older headers lacks the last fields, which get the defaults of the model. */
+static void shorter_config_is_completed(void)
 {
 	const hg_policy policy = hg_policy_fp16();
 	struct fixture f;
 	hg_model *model = NULL;
 	hg_model_config c = config_of("gat");
-	open_policy(&f, &policy);
+	fixture_open(&f, &policy);
 	c.size = offsetof(hg_model_config, negative_slope);
-	c.negative_slope = 7.0f; /* beyond what the caller's struct has */
+	c.negative_slope = 7.0f; /* not part of the older struct: must not be read */
 	CHECK_OK(hg_model_create(f.params, &c, &model));
 	CHECK(hg_model_get_config(model)->negative_slope == 0.2f &&
 	      hg_model_get_config(model)->attention_dropout == 0.6f);
@@ -390,11 +385,12 @@ static void a_shorter_config_is_completed(void)
 	c.size = 0;
 	CHECK_STATUS(hg_model_create(f.params, &c, &model), HG_ERR_ARG);
 	CHECK_CONTAINS(hg_context_error(f.ctx), "config.size is not set");
-	close_all(&f);
+	fixture_close(&f);
 }
 
-/* Few nodes: the narrower one. Many: what fills its lines of 128 bytes. */
-static void the_cheaper_rows_are_gathered(void)
+/* Which rows are cheaper to gather: of a small graph the narrower ones, of a large graph those that
+ * fill cache lines of 128 bytes. */
+static void aggregation_is_where_rows_are_cheaper(void)
 {
 	static const struct {
 		int64_t nodes, in, out;
@@ -415,14 +411,14 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {TEST(parameters_are_counted),
 	                                         TEST(every_model_has_its_info),
-	                                         TEST(parameters_know_their_layer),
+	                                         TEST(parameters_belong_to_their_layer),
 	                                         TEST(sparse_and_dense_features_agree),
 	                                         TEST(graph_tasks_give_a_row_per_graph),
-	                                         TEST(mistakes_are_named),
-	                                         TEST(a_model_that_fails_leaves_no_parameters),
-	                                         TEST(inputs_that_do_not_fit_are_named),
-	                                         TEST(recording_mistakes_are_the_tapes),
-	                                         TEST(a_shorter_config_is_completed),
-	                                         TEST(the_cheaper_rows_are_gathered)};
+	                                         TEST(mistakes_are_refused_by_name),
+	                                         TEST(failed_model_leaves_no_parameters),
+	                                         TEST(inputs_that_do_not_fit_are_refused_by_name),
+	                                         TEST(recording_mistakes_are_kept_by_the_tape),
+	                                         TEST(shorter_config_is_completed),
+	                                         TEST(aggregation_is_where_rows_are_cheaper)};
 	return RUN_TESTS(argc, argv, cases);
 }
