@@ -52,7 +52,7 @@ static int readers_agree(const hg_tape *tape, int32_t entry)
 		return 0;
 	for (int64_t k = 0; k < tape->entries; k++) {
 		const struct hg__node *node = &tape->entry[k].node;
-		for (int i = 0; i < node->n_in && tape->plan.entry[k].alive; i++)
+		for (int i = 0; i < node->n_in && hg__is_alive(&tape->plan, k); i++)
 			if (node->in[i] == value && !(node->op->rescaled >> i & 1u))
 				return 0;
 	}
