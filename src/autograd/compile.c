@@ -12,7 +12,7 @@ static hg_status check_labels(hg_tape *tape, const struct hg__entry *entry,
                               const struct hg__value *labels)
 {
 	hg_context *ctx = tape->ctx;
-	const int64_t classes = tape->value[entry->node.in[0]].cols;
+	const int64_t classes = tape->recording.value[entry->node.in[0]].cols;
 	const size_t count = (size_t)(labels->rows * labels->cols);
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(ctx, count, sizeof(int32_t), "labels", &memory));
@@ -53,7 +53,7 @@ static hg_status clear_masked_rows(hg_tape *tape, const struct hg__value *operan
  * row. */
 hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node)
 {
-	const size_t rows = (size_t)tape->value[node->in[0]].rows;
+	const size_t rows = (size_t)tape->recording.value[node->in[0]].rows;
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(tape->ctx, rows, 1, "rows that count", &memory));
 	uint8_t *counts = memory;
@@ -62,7 +62,8 @@ hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node)
 	for (size_t r = 0; r < rows; r++)
 		counts[r] = 1;
 	for (int i = 1; i < node->n_in && status >= 0; i++) {
-		const struct hg__value *operand = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
+		const struct hg__value *operand =
+		    node->in[i] < 0 ? NULL : &tape->recording.value[node->in[i]];
 		if (!operand || hg__is_float(operand->dtype))
 			continue;
 		constant &= operand->kind == HG__INPUT;
@@ -77,14 +78,15 @@ hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node)
 
 static hg_status check_losses(hg_tape *tape)
 {
-	for (int64_t k = 0; k < tape->entries; k++) {
-		struct hg__entry *entry = &tape->entry[k];
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
+		struct hg__entry *entry = &tape->recording.entry[k];
 		if (!tape->plan.entry[k].alive || !(entry->node.op->traits & HG__LOSS))
 			continue;
 		for (int i = 0; i < entry->node.n_in; i++)
-			if (entry->node.in[i] >= 0 && tape->value[entry->node.in[i]].dtype == HG_I32 &&
-			    tape->value[entry->node.in[i]].kind == HG__INPUT)
-				HG__TRY(check_labels(tape, entry, &tape->value[entry->node.in[i]]));
+			if (entry->node.in[i] >= 0 &&
+			    tape->recording.value[entry->node.in[i]].dtype == HG_I32 &&
+			    tape->recording.value[entry->node.in[i]].kind == HG__INPUT)
+				HG__TRY(check_labels(tape, entry, &tape->recording.value[entry->node.in[i]]));
 		HG__TRY(hg__tape_count_rows(tape, &entry->node));
 	}
 	return HG_OK;
@@ -103,7 +105,7 @@ static hg_status find_largest(hg_tape *tape)
 		return HG_OK;
 	plan->largest_bytes = largest->bytes;
 	snprintf(text, sizeof text, "%s%s", largest->use == HG__USE_VALUE ? "" : "gradient of ",
-	         hg__value_name(tape, &tape->value[largest->value], name, sizeof name));
+	         hg__value_name(tape, &tape->recording.value[largest->value], name, sizeof name));
 	return hg__tape_text(tape, text, &plan->largest_name);
 }
 
@@ -113,7 +115,7 @@ static hg_status check_output(hg_tape *tape, hg_var output)
 	if (tape->plan.output < 0)
 		return hg__tape_fail(tape, HG_ERR_ARG,
 		                     "hg_tape_compile: output is not a variable of this tape");
-	struct hg__value *value = &tape->value[tape->plan.output];
+	struct hg__value *value = &tape->recording.value[tape->plan.output];
 	if (value->shift)
 		return hg__tape_fail(tape, HG_ERR_STATE,
 		                     "hg_tape_compile: the output is stored x 2^-%d, since it overflowed "
@@ -141,11 +143,11 @@ hg_status hg_tape_compile(hg_tape *tape, hg_var output)
 {
 	if (!tape)
 		return HG_ERR_ARG;
-	if (tape->status < 0)
-		return hg__fail(tape->ctx, tape->status, "%s", tape->message);
+	if (tape->recording.status < 0)
+		return hg__fail(tape->ctx, tape->recording.status, "%s", tape->recording.message);
 	if (tape->stage != HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_compile: the tape is compiled already");
-	tape->scope = "";
+	tape->recording.scope = "";
 	HG__TRY(hg__tape_stick(tape, compile_recorded(tape, output)));
 	tape->stage = HG__COMPILED;
 	return HG_OK;

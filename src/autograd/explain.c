@@ -25,9 +25,9 @@ static int is_state(hg_dtype dtype)
  * with a gradient. Losses are left out, because they are f32 numbers. */
 static int is_listed(const hg_tape *tape, int64_t v, enum part part)
 {
-	const struct hg__value *value = &tape->value[v];
+	const struct hg__value *value = &tape->recording.value[v];
 	const struct hg__planned_value *planned = &tape->plan.value[v];
-	const struct hg__entry *entry = value->node < 0 ? NULL : &tape->entry[value->node];
+	const struct hg__entry *entry = value->node < 0 ? NULL : &tape->recording.entry[value->node];
 	if (!is_state(value->dtype) || !planned->alive ||
 	    (entry && (!tape->plan.entry[value->node].alive || entry->node.op->traits & HG__LOSS)))
 		return 0;
@@ -63,7 +63,7 @@ static void describe_leaf(const struct hg__value *value, hg_narrowing *out)
 
 static void describe_result(const hg_tape *tape, const struct hg__value *value, hg_narrowing *out)
 {
-	const struct hg__entry *entry = &tape->entry[value->node];
+	const struct hg__entry *entry = &tape->recording.entry[value->node];
 	out->bound = entry->node.rule_bound[HG__ASSUMED];
 	out->sure = entry->node.rule_bound[HG__UNCONDITIONAL];
 	out->evidence = hg__evidence_of(out->sure, out->bound);
@@ -122,9 +122,9 @@ static hg_guard guard_kind(const hg_tape *tape, const hg_narrowing *row)
 		return HG_GUARD_NONE;
 	if (row->backward)
 		return HG_GUARD_STEP;
-	if (row->node < 0 || tape->entry[row->node].node.by_weights)
+	if (row->node < 0 || tape->recording.entry[row->node].node.by_weights)
 		return HG_GUARD_WEIGHTS;
-	if (hg__is_store_guarded(tape, &tape->entry[row->node].node))
+	if (hg__is_store_guarded(tape, &tape->recording.entry[row->node].node))
 		return HG_GUARD_STORED;
 	return tape->plan.trains ? HG_GUARD_STEP : HG_GUARD_NONE;
 }
@@ -165,12 +165,12 @@ typedef int (*row_fn)(void *user, const hg_narrowing *row);
 static void for_each_narrowing(const hg_tape *tape, row_fn row, void *user)
 {
 	for (int part = LEAVES; part <= GRADIENTS; part++)
-		for (int64_t i = 0; i < tape->values; i++) {
-			const int64_t v = part == GRADIENTS ? tape->values - 1 - i : i;
+		for (int64_t i = 0; i < tape->recording.values; i++) {
+			const int64_t v = part == GRADIENTS ? tape->recording.values - 1 - i : i;
 			if (!is_listed(tape, v, (enum part)part))
 				continue;
 			const hg_narrowing described =
-			    describe_narrowing(tape, &tape->value[v], (enum part)part);
+			    describe_narrowing(tape, &tape->recording.value[v], (enum part)part);
 			if (row(user, &described))
 				return;
 		}

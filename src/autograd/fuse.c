@@ -20,14 +20,14 @@ static const struct hg__rewrite *const rewrites[] = {
 /* How often each value is read by nodes that the output or a kept value needs. */
 static void count_uses(hg_tape *tape)
 {
-	for (int64_t v = 0; v < tape->values; v++)
-		tape->value[v].uses = 0;
-	for (int64_t k = tape->entries - 1; k >= 0; k--) {
-		const struct hg__node *node = &tape->entry[k].node;
-		const struct hg__value *out = &tape->value[node->out];
+	for (int64_t v = 0; v < tape->recording.values; v++)
+		tape->recording.value[v].uses = 0;
+	for (int64_t k = tape->recording.entries - 1; k >= 0; k--) {
+		const struct hg__node *node = &tape->recording.entry[k].node;
+		const struct hg__value *out = &tape->recording.value[node->out];
 		for (int i = 0; i < node->n_in && (out->keep || out->uses); i++)
 			if (node->in[i] >= 0)
-				tape->value[node->in[i]].uses++;
+				tape->recording.value[node->in[i]].uses++;
 	}
 }
 
@@ -38,7 +38,7 @@ static hg_status fused_title(hg_tape *tape, const struct hg__chain *chain, const
 	for (int i = chain->length - 1; i >= 0; i--) {
 		const size_t length = strlen(name);
 		snprintf(name + length, sizeof name - length, "%s%s", length ? "+" : "",
-		         tape->entry[chain->entry[i]].node.op->name);
+		         tape->recording.entry[chain->entry[i]].node.op->name);
 	}
 	return hg__tape_text(tape, name, text);
 }
@@ -54,15 +54,15 @@ static hg_status fuse_chain(hg_tape *tape, const struct hg__chain *chain, struct
 		return HG_OK;
 	HG__TRY(fused_title(tape, chain, &entry.title));
 	for (int i = 1; i < chain->length; i++) {
-		struct hg__entry *part = &tape->entry[chain->entry[i]];
+		struct hg__entry *part = &tape->recording.entry[chain->entry[i]];
 		part->fused_into = last;
 		for (int k = 0; k < HG__MAX_AUX; k++)
 			part->node.aux[k] = -1;
 	}
 	for (int k = 0; k < HG__MAX_AUX; k++)
 		if (entry.node.aux[k] >= 0)
-			tape->value[entry.node.aux[k]].node = last;
-	tape->entry[last] = entry;
+			tape->recording.value[entry.node.aux[k]].node = last;
+	tape->recording.entry[last] = entry;
 	return HG_OK;
 }
 
@@ -83,9 +83,9 @@ hg_status hg__tape_fuse(hg_tape *tape)
 	if (tape->ctx->separate_ops)
 		return HG_OK;
 	count_uses(tape);
-	for (int64_t k = tape->entries - 1; k >= 0; k--) {
-		const struct hg__value *out = &tape->value[tape->entry[k].node.out];
-		if (tape->entry[k].fused_into < 0 && (out->keep || out->uses))
+	for (int64_t k = tape->recording.entries - 1; k >= 0; k--) {
+		const struct hg__value *out = &tape->recording.value[tape->recording.entry[k].node.out];
+		if (tape->recording.entry[k].fused_into < 0 && (out->keep || out->uses))
 			HG__TRY(fuse_at(tape, (int32_t)k));
 	}
 	return HG_OK;

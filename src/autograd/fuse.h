@@ -32,7 +32,7 @@ struct hg__rewrite {
  * -1. */
 static inline int32_t hg__sole_maker(const hg_tape *tape, const struct hg__node *node, int i)
 {
-	const struct hg__value *x = &tape->value[node->in[i]];
+	const struct hg__value *x = &tape->recording.value[node->in[i]];
 	return x->kind == HG__RESULT && x->uses == 1 && !x->keep ? x->node : -1;
 }
 

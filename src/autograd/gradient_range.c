@@ -12,7 +12,7 @@
 static double preset_depth(const hg_tape *tape, const struct hg__range *r,
                            const struct hg__value *operand)
 {
-	const struct hg__value *out = &tape->value[r->node->out];
+	const struct hg__value *out = &tape->recording.value[r->node->out];
 	int64_t longest = out->cols;
 	const int64_t degrees[] = {r->facts.max_row_degree, r->facts.max_col_degree, r->batch_max};
 	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
@@ -35,7 +35,8 @@ static double bound_stored(const hg_tape *tape, const struct hg__range *r,
 	                          .state = dtype,
 	                          .accumulate = i == 0 ? r->node->accumulate : HG_ACC_F32,
 	                          .unproved = HG_UNPROVED_PROMOTE};
-	n.rounding.depth = fmax(grad->depth[i], preset_depth(tape, r, &tape->value[r->node->in[i]]));
+	n.rounding.depth =
+	    fmax(grad->depth[i], preset_depth(tape, r, &tape->recording.value[r->node->in[i]]));
 	const struct hg__resolved resolved = hg__resolve(&n);
 	return resolved.verdict == HG_PROMOTED ? fmax(resolved.bound, hg_dtype_get(HG_F16)->overflow)
 	                                       : resolved.bound;
@@ -66,7 +67,7 @@ hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node,
 	struct hg__gradients rule = {.rounding.sums.whole = INFINITY};
 	struct hg__range r;
 	HG__TRY(hg__tape_range(tape, node, assumption, &r));
-	r.out = tape->value[node->out].known[assumption];
+	r.out = tape->recording.value[node->out].known[assumption];
 	r.dout = dout;
 	node->op->range_back(&r, &rule);
 	for (int i = 0; i < node->n_in; i++) {
@@ -91,13 +92,15 @@ static hg_status bound_operands(hg_tape *tape, const struct hg__entry *entry,
 	hg_dtype part[HG__MAX_IN];
 	struct hg__known_gradient grad[HG__MAX_IN];
 	for (int i = 0; i < node->n_in; i++)
-		part[i] = node->in[i] < 0 ? HG_F32 : hg__part_dtype(node, i, &tape->value[node->in[i]]);
+		part[i] =
+		    node->in[i] < 0 ? HG_F32 : hg__part_dtype(node, i, &tape->recording.value[node->in[i]]);
 	HG__TRY(hg__tape_range_back(tape, node, assumption,
-	                            tape->value[node->out].gradient[assumption].largest, part, grad));
+	                            tape->recording.value[node->out].gradient[assumption].largest, part,
+	                            grad));
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0 || !(entry->grads >> i & 1u))
 			continue;
-		struct hg__value *root = &tape->value[tape->value[node->in[i]].root];
+		struct hg__value *root = &tape->recording.value[tape->recording.value[node->in[i]].root];
 		struct hg__known_gradient *sum = &root->gradient[assumption];
 		const int half = hg__grad_dtype(root) == HG_F16;
 		const double narrowed = half ? 1.0 + 0x1p-11 : 1.0 + 0x1p-24;
@@ -113,10 +116,10 @@ hg_status hg__bound_gradients(hg_tape *tape)
 {
 	for (int a = HG__UNCONDITIONAL; a <= HG__ASSUMED; a++) {
 		if (tape->plan.value[tape->plan.output].grad)
-			tape->value[tape->plan.output].gradient[a].largest = 1.0;
-		for (int64_t k = tape->entries - 1; k >= 0; k--)
+			tape->recording.value[tape->plan.output].gradient[a].largest = 1.0;
+		for (int64_t k = tape->recording.entries - 1; k >= 0; k--)
 			if (tape->plan.entry[k].back)
-				HG__TRY(bound_operands(tape, &tape->entry[k], (enum hg__assumption)a));
+				HG__TRY(bound_operands(tape, &tape->recording.entry[k], (enum hg__assumption)a));
 	}
 	return HG_OK;
 }

@@ -18,12 +18,14 @@ static hg_status copy_array(hg_context *ctx, const void *from, int64_t count, si
 static hg_status copy_and_plan(const hg_tape *from, hg_tape *made)
 {
 	void *memory = NULL;
-	HG__TRY(copy_array(made->ctx, from->value, from->values, sizeof *from->value, &memory));
-	made->value = memory;
-	made->values = made->value_capacity = from->values;
-	HG__TRY(copy_array(made->ctx, from->entry, from->entries, sizeof *from->entry, &memory));
-	made->entry = memory;
-	made->entries = made->entry_capacity = from->entries;
+	HG__TRY(copy_array(made->ctx, from->recording.value, from->recording.values,
+	                   sizeof *from->recording.value, &memory));
+	made->recording.value = memory;
+	made->recording.values = made->recording.value_capacity = from->recording.values;
+	HG__TRY(copy_array(made->ctx, from->recording.entry, from->recording.entries,
+	                   sizeof *from->recording.entry, &memory));
+	made->recording.entry = memory;
+	made->recording.entries = made->recording.entry_capacity = from->recording.entries;
 	HG__TRY(hg__tape_lives(made));
 	HG__TRY(hg__arena_place(made->ctx, &made->plan));
 	return hg__tape_tasks(made);
@@ -38,12 +40,12 @@ hg_status hg__tape_copy_kept(const hg_tape *from, hg_tape **copy)
 	made->ctx = from->ctx;
 	made->params = from->params;
 	made->mode = from->mode;
-	made->tag = from->tag;
+	made->recording.tag = from->recording.tag;
 	made->plan.output = from->plan.output;
 	made->plan.trains = from->plan.trains;
-	made->random = from->random;
+	made->recording.random = from->recording.random;
 	made->plan.keeps = 1;
-	made->scope = made->plan.largest_name = "";
+	made->recording.scope = made->plan.largest_name = "";
 	const hg_status status = copy_and_plan(from, made);
 	if (status < 0) {
 		hg_tape_free(made);

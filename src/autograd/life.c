@@ -26,9 +26,9 @@ hg_status hg_tape_create(hg_params *params, hg_mode mode, hg_tape **tape)
 	made->ctx = params->ctx;
 	made->params = params;
 	made->mode = mode;
-	made->cast = hg_cast;
-	made->tag = next_tag(params);
-	made->scope = "";
+	made->recording.cast = hg_cast;
+	made->recording.tag = next_tag(params);
+	made->recording.scope = "";
 	made->plan.output = -1;
 	*tape = made;
 	return HG_OK;
@@ -41,10 +41,13 @@ void hg_tape_free(hg_tape *tape)
 	hg_context *ctx = tape->ctx;
 	hg__program_free(ctx, &tape->program);
 	hg__tape_plan_free(ctx, &tape->plan);
-	hg__host_free(ctx, tape->entry, (size_t)tape->entry_capacity * sizeof *tape->entry);
-	hg__host_free(ctx, tape->value, (size_t)tape->value_capacity * sizeof *tape->value);
-	for (int64_t i = 0; i < tape->texts; i++)
-		hg__host_free(ctx, tape->text[i], strlen(tape->text[i]) + 1);
-	hg__host_free(ctx, tape->text, (size_t)tape->text_capacity * sizeof *tape->text);
+	hg__host_free(ctx, tape->recording.entry,
+	              (size_t)tape->recording.entry_capacity * sizeof *tape->recording.entry);
+	hg__host_free(ctx, tape->recording.value,
+	              (size_t)tape->recording.value_capacity * sizeof *tape->recording.value);
+	for (int64_t i = 0; i < tape->recording.texts; i++)
+		hg__host_free(ctx, tape->recording.text[i], strlen(tape->recording.text[i]) + 1);
+	hg__host_free(ctx, tape->recording.text,
+	              (size_t)tape->recording.text_capacity * sizeof *tape->recording.text);
 	hg__host_free(ctx, tape, sizeof *tape);
 }

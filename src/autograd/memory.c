@@ -10,7 +10,7 @@
 static int seen_graph(const hg_tape *tape, int64_t k)
 {
 	for (int64_t i = 0; i < k; i++)
-		if (tape->entry[i].node.graph == tape->entry[k].node.graph)
+		if (tape->recording.entry[i].node.graph == tape->recording.entry[k].node.graph)
 			return 1;
 	return 0;
 }
@@ -18,7 +18,7 @@ static int seen_graph(const hg_tape *tape, int64_t k)
 static int seen_tensor(const hg_tape *tape, int64_t v)
 {
 	for (int64_t i = 0; i < v; i++)
-		if (tape->value[i].tensor == tape->value[v].tensor)
+		if (tape->recording.value[i].tensor == tape->recording.value[v].tensor)
 			return 1;
 	return 0;
 }
@@ -26,19 +26,20 @@ static int seen_tensor(const hg_tape *tape, int64_t v)
 static size_t graph_bytes(const hg_tape *tape)
 {
 	size_t bytes = 0;
-	for (int64_t k = 0; k < tape->entries; k++)
-		if (tape->entry[k].node.graph && !seen_graph(tape, k))
-			bytes += hg__graph_bytes(tape->entry[k].node.graph);
+	for (int64_t k = 0; k < tape->recording.entries; k++)
+		if (tape->recording.entry[k].node.graph && !seen_graph(tape, k))
+			bytes += hg__graph_bytes(tape->recording.entry[k].node.graph);
 	return bytes;
 }
 
 static size_t input_bytes(const hg_tape *tape)
 {
 	size_t bytes = 0;
-	for (int64_t v = 0; v < tape->values; v++)
-		if ((tape->value[v].kind == HG__INPUT || tape->value[v].kind == HG__VARIABLE) &&
+	for (int64_t v = 0; v < tape->recording.values; v++)
+		if ((tape->recording.value[v].kind == HG__INPUT ||
+		     tape->recording.value[v].kind == HG__VARIABLE) &&
 		    !seen_tensor(tape, v))
-			bytes += tape->value[v].tensor->bytes;
+			bytes += tape->recording.value[v].tensor->bytes;
 	return bytes;
 }
 
@@ -102,7 +103,7 @@ static const struct hg__span *next_largest(const hg_tape *tape,
 static int describe_span(const hg_tape *tape, const struct hg__span *span, char *text, size_t size)
 {
 	char name[80];
-	const struct hg__value *value = &tape->value[span->value];
+	const struct hg__value *value = &tape->recording.value[span->value];
 	return snprintf(text, size, "%s%.48s %s [%" PRId64 ", %" PRId64 "] %zu",
 	                span->use == HG__USE_VALUE ? "" : "gradient of ",
 	                hg__value_name(tape, value, name, sizeof name), hg_dtype_name(span->dtype),

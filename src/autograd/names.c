@@ -11,7 +11,7 @@ const char *hg__entry_title(const struct hg__entry *entry)
 
 static int is_namesake(const hg_tape *tape, int64_t k, int64_t l)
 {
-	const struct hg__entry *a = &tape->entry[k], *b = &tape->entry[l];
+	const struct hg__entry *a = &tape->recording.entry[k], *b = &tape->recording.entry[l];
 	return k != l && hg__is_alive(&tape->plan, k) && hg__is_alive(&tape->plan, l) &&
 	       strcmp(a->node.scope, b->node.scope) == 0 &&
 	       strcmp(hg__entry_title(a), hg__entry_title(b)) == 0;
@@ -22,8 +22,8 @@ static const char *weight_of(const hg_tape *tape, const struct hg__entry *entry)
 {
 	for (int i = 0; i < entry->node.n_in; i++) {
 		const int32_t in = entry->node.in[i];
-		if (in >= 0 && tape->value[in].kind == HG__PARAM)
-			return tape->value[in].param->name;
+		if (in >= 0 && tape->recording.value[in].kind == HG__PARAM)
+			return tape->recording.value[in].param->name;
 	}
 	return "";
 }
@@ -40,15 +40,15 @@ static const char *strip_layer(const char *layer, const char *name)
  * else by number. */
 static void tell_apart(const hg_tape *tape, int64_t own, char *buffer, size_t size)
 {
-	const struct hg__entry *entry = &tape->entry[own];
+	const struct hg__entry *entry = &tape->recording.entry[own];
 	const char *weight = weight_of(tape, entry);
 	int others = 0, before = 0, unique = *weight != 0;
-	for (int64_t k = 0; k < tape->entries; k++) {
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
 		if (!is_namesake(tape, own, k))
 			continue;
 		others++;
 		before += k < own;
-		unique &= strcmp(weight_of(tape, &tape->entry[k]), weight) != 0;
+		unique &= strcmp(weight_of(tape, &tape->recording.entry[k]), weight) != 0;
 	}
 	if (others && unique)
 		snprintf(buffer, size, " (%s)", strip_layer(entry->node.scope, weight));
@@ -63,7 +63,7 @@ const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, c
 		snprintf(buffer, size, "%s", value->name);
 		return buffer;
 	}
-	const struct hg__entry *entry = &tape->entry[value->node];
+	const struct hg__entry *entry = &tape->recording.entry[value->node];
 	snprintf(buffer, size, "%s%s%s", entry->node.scope, *entry->node.scope ? "/" : "",
 	         hg__entry_title(entry));
 	const size_t length = strlen(buffer);

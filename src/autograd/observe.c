@@ -10,22 +10,22 @@
 
 int hg__is_watched(const hg_tape *tape, int64_t entry)
 {
-	const int32_t out = tape->entry[entry].node.out;
-	return tape->plan.entry[entry].alive && hg__is_float(tape->value[out].dtype) &&
+	const int32_t out = tape->recording.entry[entry].node.out;
+	return tape->plan.entry[entry].alive && hg__is_float(tape->recording.value[out].dtype) &&
 	       tape->plan.value[out].span >= 0;
 }
 
 /* Does the backward of this entry contribute to the gradient of operand i? */
 static int contributes(const hg_tape *tape, int64_t k, int i)
 {
-	const struct hg__entry *entry = &tape->entry[k];
+	const struct hg__entry *entry = &tape->recording.entry[k];
 	return tape->plan.entry[k].back && entry->node.in[i] >= 0 && entry->grads >> i & 1u &&
 	       tape->plan.value[entry->node.in[i]].grad;
 }
 
 int32_t hg__root_of(const hg_tape *tape, int64_t entry, int i)
 {
-	return tape->value[tape->entry[entry].node.in[i]].root;
+	return tape->recording.value[tape->recording.entry[entry].node.in[i]].root;
 }
 
 static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)
@@ -37,7 +37,8 @@ static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)
 	HG__TRY(grown);
 	struct hg__spot *made = &w->spot[w->spots++];
 	*made = *spot;
-	(void)hg__value_name(w->tape, &w->tape->value[spot->value], made->name, sizeof made->name);
+	(void)hg__value_name(w->tape, &w->tape->recording.value[spot->value], made->name,
+	                     sizeof made->name);
 	return HG_OK;
 }
 
@@ -45,8 +46,8 @@ static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)
 static hg_status add_value(struct hg__watch *w, int64_t k)
 {
 	const hg_tape *tape = w->tape;
-	const int32_t out = tape->entry[k].node.out;
-	const struct hg__spot spot = {.entry = tape->value[out].node,
+	const int32_t out = tape->recording.entry[k].node.out;
+	const struct hg__spot spot = {.entry = tape->recording.value[out].node,
 	                              .value = out,
 	                              .ready = tape->plan.entry[k].position,
 	                              .dies = hg__last_of(&tape->plan, tape->plan.value[out].span),
@@ -75,7 +76,7 @@ int hg__completes(const hg_tape *tape, int64_t k, int i)
 		return 0;
 	const int32_t root = hg__root_of(tape, k, i);
 	for (int64_t before = 0; before < k; before++)
-		for (int j = 0; j < tape->entry[before].node.n_in; j++)
+		for (int j = 0; j < tape->recording.entry[before].node.n_in; j++)
 			if (contributes(tape, before, j) && hg__root_of(tape, before, j) == root)
 				return 0;
 	return 1;
@@ -84,12 +85,12 @@ int hg__completes(const hg_tape *tape, int64_t k, int i)
 static hg_status add_gradients(struct hg__watch *w, int64_t k)
 {
 	const hg_tape *tape = w->tape;
-	const struct hg__entry *entry = &tape->entry[k];
+	const struct hg__entry *entry = &tape->recording.entry[k];
 	for (int i = 0; i < entry->node.n_in; i++) {
 		if (!hg__completes(tape, k, i))
 			continue;
 		const int32_t root = hg__root_of(tape, k, i);
-		const struct hg__value *value = &tape->value[root];
+		const struct hg__value *value = &tape->recording.value[root];
 		const struct hg__spot spot = {
 		    .entry = value->node,
 		    .value = root,
@@ -109,10 +110,10 @@ static hg_status add_gradients(struct hg__watch *w, int64_t k)
 static hg_status find_spots(struct hg__watch *w)
 {
 	const hg_tape *tape = w->tape;
-	for (int64_t k = 0; k < tape->entries; k++)
+	for (int64_t k = 0; k < tape->recording.entries; k++)
 		if (tape->plan.entry[k].alive)
 			HG__TRY(add_value(w, k));
-	for (int64_t k = tape->entries - 1; k >= 0; k--)
+	for (int64_t k = tape->recording.entries - 1; k >= 0; k--)
 		HG__TRY(add_gradients(w, k));
 	return HG_OK;
 }

@@ -39,11 +39,12 @@ static void find_ready(hg_tape *tape)
 		plan->span[i].until = plan->span[i].last;
 		plan->span[i].ready = -1;
 	}
-	for (int64_t k = 0; k < tape->entries; k++)
+	for (int64_t k = 0; k < tape->recording.entries; k++)
 		if (hg__is_watched(tape, k))
-			mark_ready(plan, plan->value[tape->entry[k].node.out].span, plan->entry[k].position);
-	for (int64_t k = tape->entries - 1; k >= 0; k--)
-		for (int i = 0; i < tape->entry[k].node.n_in; i++)
+			mark_ready(plan, plan->value[tape->recording.entry[k].node.out].span,
+			           plan->entry[k].position);
+	for (int64_t k = tape->recording.entries - 1; k >= 0; k--)
+		for (int i = 0; i < tape->recording.entry[k].node.n_in; i++)
 			if (hg__completes(tape, k, i))
 				mark_ready(plan, plan->value[hg__root_of(tape, k, i)].grad_span,
 				           hg__position_back(plan, k));

@@ -9,16 +9,16 @@
 /* Dead code: a node runs only if the output or a kept value needs it. */
 static void find_alive(const hg_tape *tape, struct hg__tape_plan *plan)
 {
-	for (int64_t v = 0; v < tape->values; v++)
-		plan->value[v].alive = tape->value[v].keep;
-	for (int64_t k = tape->entries - 1; k >= 0; k--) {
-		const struct hg__node *node = &tape->entry[k].node;
+	for (int64_t v = 0; v < tape->recording.values; v++)
+		plan->value[v].alive = tape->recording.value[v].keep;
+	for (int64_t k = tape->recording.entries - 1; k >= 0; k--) {
+		const struct hg__node *node = &tape->recording.entry[k].node;
 		plan->entry[k].alive = plan->value[node->out].alive;
 		for (int i = 0; i < node->n_in && plan->entry[k].alive; i++)
 			if (node->in[i] >= 0)
 				plan->value[node->in[i]].alive = 1;
 	}
-	for (int64_t k = 0; k < tape->entries; k++)
+	for (int64_t k = 0; k < tape->recording.entries; k++)
 		if (plan->entry[k].alive)
 			plan->entry[k].position = plan->alive++;
 }
@@ -26,7 +26,7 @@ static void find_alive(const hg_tape *tape, struct hg__tape_plan *plan)
 static int is_differentiable(const hg_tape *tape, const struct hg__tape_plan *plan, int64_t k,
                              int i)
 {
-	const struct hg__entry *entry = &tape->entry[k];
+	const struct hg__entry *entry = &tape->recording.entry[k];
 	return plan->entry[k].alive && entry->node.in[i] >= 0 && entry->grads >> i & 1u;
 }
 
@@ -41,25 +41,26 @@ static int is_source(const struct hg__value *value)
  * parameter. */
 static void find_grads(const hg_tape *tape, struct hg__tape_plan *plan)
 {
-	for (int64_t v = 0; v < tape->values; v++)
-		plan->value[v].depends = is_source(&tape->value[v]);
-	for (int64_t k = 0; k < tape->entries; k++) {
-		const struct hg__node *node = &tape->entry[k].node;
+	for (int64_t v = 0; v < tape->recording.values; v++)
+		plan->value[v].depends = is_source(&tape->recording.value[v]);
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
+		const struct hg__node *node = &tape->recording.entry[k].node;
 		for (int i = 0; i < node->n_in; i++)
 			if (is_differentiable(tape, plan, k, i) && plan->value[node->in[i]].depends)
 				plan->value[node->out].depends = 1;
 	}
 	plan->value[plan->output].reaches = plan->trains;
-	for (int64_t k = tape->entries - 1; k >= 0; k--) {
-		const struct hg__node *node = &tape->entry[k].node;
+	for (int64_t k = tape->recording.entries - 1; k >= 0; k--) {
+		const struct hg__node *node = &tape->recording.entry[k].node;
 		for (int i = 0; i < node->n_in; i++)
 			if (is_differentiable(tape, plan, k, i) && plan->value[node->out].reaches)
 				plan->value[node->in[i]].reaches = 1;
 	}
-	for (int64_t v = 0; v < tape->values; v++)
+	for (int64_t v = 0; v < tape->recording.values; v++)
 		plan->value[v].grad = plan->value[v].depends && plan->value[v].reaches;
-	for (int64_t k = 0; k < tape->entries; k++)
-		plan->entry[k].back = plan->entry[k].alive && plan->value[tape->entry[k].node.out].grad;
+	for (int64_t k = 0; k < tape->recording.entries; k++)
+		plan->entry[k].back =
+		    plan->entry[k].alive && plan->value[tape->recording.entry[k].node.out].grad;
 }
 
 /* A new span of one position. The caller extends it. */
@@ -72,7 +73,7 @@ static hg_status add_span(hg_tape *tape, enum hg__use use, int32_t value, int32_
 	                                      &plan->span_capacity, "the memory plan");
 	plan->span = list;
 	HG__TRY(grown);
-	const size_t bytes = hg__value_bytes(&tape->value[value], dtype);
+	const size_t bytes = hg__value_bytes(&tape->recording.value[value], dtype);
 	*index = (int32_t)plan->spans++;
 	/* At least one unit, so that an empty matrix has an address: NULL means absent. */
 	plan->span[*index] = (struct hg__span){.use = use,
@@ -100,13 +101,14 @@ static void extend_span(struct hg__tape_plan *plan, int32_t span, int32_t positi
 static int is_recomputed(const hg_tape *tape, const struct hg__value *value)
 {
 	if (value->keep || tape->plan.keeps || value->kind != HG__RESULT ||
-	    !(tape->entry[value->node].node.op->traits & HG__RECOMPUTE))
+	    !(tape->recording.entry[value->node].node.op->traits & HG__RECOMPUTE))
 		return 0;
-	const struct hg__node *node = &tape->entry[value->node].node;
+	const struct hg__node *node = &tape->recording.entry[value->node].node;
 	size_t read = 0;
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0)
-			read += hg__value_bytes(&tape->value[node->in[i]], tape->value[node->in[i]].dtype);
+			read += hg__value_bytes(&tape->recording.value[node->in[i]],
+			                        tape->recording.value[node->in[i]].dtype);
 	const size_t bytes = hg__value_bytes(value, value->dtype);
 	return bytes >= WORTH_BYTES && bytes / 2 >= read;
 }
@@ -115,13 +117,13 @@ static int is_recomputed(const hg_tape *tape, const struct hg__value *value)
 static hg_status save_operand(hg_tape *tape, int64_t k, int i, int32_t back)
 {
 	struct hg__tape_plan *plan = &tape->plan;
-	const int32_t operand = tape->entry[k].node.in[i];
-	const struct hg__value *value = &tape->value[operand];
+	const int32_t operand = tape->recording.entry[k].node.in[i];
+	const struct hg__value *value = &tape->recording.value[operand];
 	if (!is_recomputed(tape, value)) {
 		extend_span(plan, plan->value[operand].span, back);
 		return HG_OK;
 	}
-	const struct hg__node *maker = &tape->entry[value->node].node;
+	const struct hg__node *maker = &tape->recording.entry[value->node].node;
 	extend_span(plan, plan->value[operand].span, plan->entry[k].position);
 	for (int j = 0; j < maker->n_in; j++)
 		if (maker->in[j] >= 0)
@@ -134,7 +136,7 @@ static hg_status save_operand(hg_tape *tape, int64_t k, int i, int32_t back)
 static hg_status result_spans(hg_tape *tape, int64_t k)
 {
 	struct hg__tape_plan *plan = &tape->plan;
-	const struct hg__entry *entry = &tape->entry[k];
+	const struct hg__entry *entry = &tape->recording.entry[k];
 	const struct hg__planned_entry *planned = &plan->entry[k];
 	const int32_t made[1 + HG__MAX_AUX] = {entry->node.out, entry->node.aux[0], entry->node.aux[1]};
 	const int32_t now = planned->position, back = hg__position_back(plan, k);
@@ -146,7 +148,7 @@ static hg_status result_spans(hg_tape *tape, int64_t k)
 	for (int i = 0; i < 1 + HG__MAX_AUX; i++) {
 		if (made[i] < 0 || (later[i] && !planned->back))
 			continue;
-		const struct hg__value *value = &tape->value[made[i]];
+		const struct hg__value *value = &tape->recording.value[made[i]];
 		int32_t *span = &plan->value[made[i]].span;
 		HG__TRY(add_span(tape, HG__USE_VALUE, made[i], later[i] ? back : now, value->dtype, span));
 		if (value->keep)
@@ -160,7 +162,7 @@ static hg_status result_spans(hg_tape *tape, int64_t k)
 static hg_status value_spans(hg_tape *tape, int64_t k)
 {
 	struct hg__tape_plan *plan = &tape->plan;
-	const struct hg__entry *entry = &tape->entry[k];
+	const struct hg__entry *entry = &tape->recording.entry[k];
 	const struct hg__node *node = &entry->node;
 	const int32_t now = plan->entry[k].position, back = hg__position_back(plan, k);
 	HG__TRY(result_spans(tape, k));
@@ -177,7 +179,8 @@ static hg_status value_spans(hg_tape *tape, int64_t k)
  * result after this node's backward. */
 static int shares_gradient(const hg_tape *tape, const struct hg__node *node, int i)
 {
-	const struct hg__value *value = &tape->value[node->in[i]], *out = &tape->value[node->out];
+	const struct hg__value *value = &tape->recording.value[node->in[i]],
+	                       *out = &tape->recording.value[node->out];
 	return !tape->plan.keeps && node->op->passes >> i & 1u && value->uses == 1 &&
 	       value->kind != HG__PARAM && tape->plan.value[node->out].grad_span >= 0 &&
 	       value->dtype == out->dtype;
@@ -188,9 +191,9 @@ static int shares_gradient(const hg_tape *tape, const struct hg__node *node, int
 static hg_status begin_gradient(hg_tape *tape, int64_t k, int i)
 {
 	struct hg__tape_plan *plan = &tape->plan;
-	const struct hg__node *node = &tape->entry[k].node;
-	const int32_t root = tape->value[node->in[i]].root;
-	const struct hg__value *value = &tape->value[root];
+	const struct hg__node *node = &tape->recording.entry[k].node;
+	const int32_t root = tape->recording.value[node->in[i]].root;
+	const struct hg__value *value = &tape->recording.value[root];
 	int32_t *span = &plan->value[root].grad_span;
 	if (value->kind == HG__PARAM)
 		return HG_OK;
@@ -210,11 +213,11 @@ static hg_status begin_gradient(hg_tape *tape, int64_t k, int i)
 static hg_status contribute(hg_tape *tape, int64_t k, int i)
 {
 	struct hg__tape_plan *plan = &tape->plan;
-	const struct hg__node *node = &tape->entry[k].node;
+	const struct hg__node *node = &tape->recording.entry[k].node;
 	struct hg__planned_entry *planned = &plan->entry[k];
-	const int32_t operand = node->in[i], root = tape->value[operand].root;
-	const hg_dtype part = hg__part_dtype(node, i, &tape->value[operand]);
-	const int same = part == hg__grad_dtype(&tape->value[root]);
+	const int32_t operand = node->in[i], root = tape->recording.value[operand].root;
+	const hg_dtype part = hg__part_dtype(node, i, &tape->recording.value[operand]);
+	const int same = part == hg__grad_dtype(&tape->recording.value[root]);
 	planned->first[i] = plan->value[root].parts++ == 0;
 	if (planned->first[i])
 		HG__TRY(begin_gradient(tape, k, i));
@@ -231,8 +234,8 @@ static hg_status contribute(hg_tape *tape, int64_t k, int i)
 static hg_status grad_spans(hg_tape *tape)
 {
 	const struct hg__tape_plan *plan = &tape->plan;
-	for (int64_t k = tape->entries - 1; k >= 0; k--) {
-		const struct hg__node *node = &tape->entry[k].node;
+	for (int64_t k = tape->recording.entries - 1; k >= 0; k--) {
+		const struct hg__node *node = &tape->recording.entry[k].node;
 		for (int i = 0; i < node->n_in && plan->entry[k].back; i++)
 			if (is_differentiable(tape, plan, k, i) && plan->value[node->in[i]].grad)
 				HG__TRY(contribute(tape, k, i));
@@ -244,14 +247,14 @@ static hg_status grad_spans(hg_tape *tape)
 static hg_status begin_plan(const hg_tape *tape, struct hg__tape_plan *plan)
 {
 	void *memory = NULL;
-	HG__TRY(
-	    hg__host_alloc(tape->ctx, (size_t)tape->values, sizeof *plan->value, "the plan", &memory));
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->recording.values, sizeof *plan->value,
+	                       "the plan", &memory));
 	plan->value = memory;
-	plan->values = tape->values;
-	HG__TRY(
-	    hg__host_alloc(tape->ctx, (size_t)tape->entries, sizeof *plan->entry, "the plan", &memory));
+	plan->values = tape->recording.values;
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->recording.entries, sizeof *plan->entry,
+	                       "the plan", &memory));
 	plan->entry = memory;
-	plan->entries = tape->entries;
+	plan->entries = tape->recording.entries;
 	for (int64_t v = 0; v < plan->values; v++)
 		plan->value[v].span = plan->value[v].grad_span = -1;
 	for (int64_t k = 0; k < plan->entries; k++)
@@ -266,7 +269,7 @@ hg_status hg__tape_lives(hg_tape *tape)
 	HG__TRY(begin_plan(tape, plan));
 	find_alive(tape, plan);
 	find_grads(tape, plan);
-	for (int64_t k = 0; k < tape->entries; k++)
+	for (int64_t k = 0; k < tape->recording.entries; k++)
 		if (plan->entry[k].alive)
 			HG__TRY(value_spans(tape, k));
 	HG__TRY(grad_spans(tape));

@@ -20,7 +20,7 @@ const char *hg__accumulate_name(hg_accumulate accumulate)
  * that node saves. */
 static void operand_text(const hg_tape *tape, int32_t index, char *buffer, size_t size)
 {
-	const struct hg__value *value = &tape->value[index];
+	const struct hg__value *value = &tape->recording.value[index];
 	if (value->node >= 0)
 		snprintf(buffer, size, "#%d%s", (int)value->node, value->kind == HG__AUX ? "'" : "");
 	else if (*value->name)
@@ -76,11 +76,12 @@ static void measure_columns(const hg_tape *tape, struct table *table)
 	table->layer = 5;
 	table->op = 14;
 	table->operands = 8;
-	for (int64_t k = 0; k < tape->entries; k++) {
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
 		char text[256];
-		operands_text(tape, &tape->entry[k].node, text, sizeof text);
-		const int layer = (int)strlen(tape->entry[k].node.scope),
-		          op = (int)strlen(hg__entry_title(&tape->entry[k])), operands = (int)strlen(text);
+		operands_text(tape, &tape->recording.entry[k].node, text, sizeof text);
+		const int layer = (int)strlen(tape->recording.entry[k].node.scope),
+		          op = (int)strlen(hg__entry_title(&tape->recording.entry[k])),
+		          operands = (int)strlen(text);
 		table->layer = layer > table->layer ? layer : table->layer;
 		table->op = op > table->op ? op : table->op;
 		table->operands = operands > table->operands ? operands : table->operands;
@@ -91,8 +92,8 @@ static void print_head(const hg_tape *tape, const struct table *t)
 {
 	char text[512];
 	snprintf(text, sizeof text, "tape: %s, policy %s, %" PRId64 " nodes, %d alive",
-	         tape->mode == HG_TRAIN ? "train" : "eval", tape->params->policy.name, tape->entries,
-	         (int)tape->plan.alive);
+	         tape->mode == HG_TRAIN ? "train" : "eval", tape->params->policy.name,
+	         tape->recording.entries, (int)tape->plan.alive);
 	t->write(t->user, text);
 	snprintf(text, sizeof text, "%5s  %-*.*s  %-*s %-*.*s  %-20s %-9s %-8s %10s %10s %12s %12s  %s",
 	         "node", t->layer, t->layer, "layer", t->op, "op", t->operands, t->operands, "operands",
@@ -102,9 +103,9 @@ static void print_head(const hg_tape *tape, const struct table *t)
 
 static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 {
-	const struct hg__entry *entry = &tape->entry[k];
+	const struct hg__entry *entry = &tape->recording.entry[k];
 	const struct hg__node *node = &entry->node;
-	const struct hg__value *out = &tape->value[node->out];
+	const struct hg__value *out = &tape->recording.value[node->out];
 	const int planned = hg__is_planned(&tape->plan);
 	char text[768], operands[256], shape[64], place[64], dy[16] = "-", note[24] = "";
 	if (tape->stage != HG__RECORDING && !hg__is_alive(&tape->plan, k))
@@ -127,7 +128,7 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 static void print_buffer(const hg_tape *tape, const struct table *t, const char *what,
                          int32_t index, int32_t span)
 {
-	const struct hg__value *value = &tape->value[index];
+	const struct hg__value *value = &tape->recording.value[index];
 	char text[512], shape[64], place[64];
 	if (span < 0)
 		return;
@@ -143,7 +144,7 @@ static void print_buffer(const hg_tape *tape, const struct table *t, const char 
  * operands, and the gradient of its result. */
 static void print_buffers(const hg_tape *tape, const struct table *t, int64_t k)
 {
-	const struct hg__entry *entry = &tape->entry[k];
+	const struct hg__entry *entry = &tape->recording.entry[k];
 	const struct hg__node *node = &entry->node;
 	const struct hg__planned_value *planned = tape->plan.value;
 	for (int i = 0; i < HG__MAX_AUX; i++)
@@ -191,13 +192,13 @@ hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user)
 	measure_columns(tape, &table);
 	print_head(tape, &table);
 	const int planned = hg__is_planned(&tape->plan);
-	for (int64_t k = 0; k < tape->entries; k++) {
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
 		print_node(tape, &table, k);
 		if (planned)
 			print_buffers(tape, &table, k);
 	}
-	for (int64_t v = 0; v < tape->values && planned; v++)
-		if (tape->value[v].kind == HG__VARIABLE)
+	for (int64_t v = 0; v < tape->recording.values && planned; v++)
+		if (tape->recording.value[v].kind == HG__VARIABLE)
 			print_buffer(tape, &table, "  gradient", (int32_t)v, tape->plan.value[v].grad_span);
 	if (tape->stage != HG__RECORDING)
 		print_totals(tape, &table);
@@ -207,12 +208,12 @@ hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user)
 /* Counts activations and their gradients, that is, float results of nodes that are no loss. */
 static void count_node(const hg_tape *tape, int64_t k, hg_plan_info *info)
 {
-	const struct hg__entry *entry = &tape->entry[k];
+	const struct hg__entry *entry = &tape->recording.entry[k];
 	int32_t *const tally[] = {
 	    [HG_PROVED] = &info->proved, [HG_GUARDED] = &info->guarded, [HG_PROMOTED] = &info->promoted,
 	    [HG_REFUSED] = NULL,         [HG_EXACT] = &info->exact,
 	};
-	const struct hg__value *out = &tape->value[entry->node.out];
+	const struct hg__value *out = &tape->recording.value[entry->node.out];
 	info->nodes++;
 	if (tally[entry->node.verdict])
 		++*tally[entry->node.verdict];
@@ -227,7 +228,8 @@ static void count_node(const hg_tape *tape, int64_t k, hg_plan_info *info)
  * are widened when they are added. */
 static int32_t casts_back(const hg_tape *tape, const struct hg__task *task)
 {
-	int32_t casts = !task->recompute && tape->entry[task->entry].node.op->traits & HG__CASTS;
+	int32_t casts =
+	    !task->recompute && tape->recording.entry[task->entry].node.op->traits & HG__CASTS;
 	for (int i = 0; i < HG__MAX_IN; i++)
 		casts += task->add[i].data && task->add[i].dtype != task->call.din[i].dtype;
 	return casts;
@@ -242,7 +244,7 @@ hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info)
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_plan: the tape is not compiled");
 	hg_plan_info ours = HG_PLAN_INFO_INIT;
-	for (int64_t k = 0; k < tape->entries; k++)
+	for (int64_t k = 0; k < tape->recording.entries; k++)
 		if (tape->plan.entry[k].alive)
 			count_node(tape, k, &ours);
 	for (int64_t i = 0; i < tape->program.backwards; i++)

@@ -15,8 +15,8 @@ struct hg__promotion hg__promotion_name(const hg_tape *tape, const struct hg__op
 	struct hg__promotion name = {.op = op};
 	strncpy(name.scope, scope, sizeof name.scope - 1);
 	for (int64_t k = 0; k < before; k++)
-		name.nth += tape->entry[k].op == op &&
-		            strncmp(tape->entry[k].scope, scope, sizeof name.scope - 1) == 0;
+		name.nth += tape->recording.entry[k].op == op &&
+		            strncmp(tape->recording.entry[k].scope, scope, sizeof name.scope - 1) == 0;
 	return name;
 }
 
@@ -33,7 +33,7 @@ const struct hg__promotion *hg__promotion_of(const hg_tape *tape, const struct h
 	if (!tape->params->promotions)
 		return NULL;
 	const struct hg__promotion name =
-	    hg__promotion_name(tape, node->op, node->scope, tape->entries);
+	    hg__promotion_name(tape, node->op, node->scope, tape->recording.entries);
 	return hg__promotion_find(tape->params, &name);
 }
 

@@ -70,8 +70,9 @@ static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
 		                     "shadow op is a half or an error",
 		                     node->op->name);
 	for (int i = 0; i < node->n_in; i++) {
-		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
-		const int promoted = x && x->node >= 0 && tape->entry[x->node].node.verdict == HG_PROMOTED;
+		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->recording.value[node->in[i]];
+		const int promoted =
+		    x && x->node >= 0 && tape->recording.entry[x->node].node.verdict == HG_PROMOTED;
 		if (x && hg__cannot_read(tape, node, i))
 			return hg__tape_fail(tape, HG_ERR_DTYPE,
 			                     "%s: operand %d, %s, is stored x 2^-%d, since it overflowed in an "
@@ -96,7 +97,7 @@ static hg_status infer_shapes(hg_tape *tape, const struct hg__node *node, hg_dty
 	s->mode = tape->mode;
 	s->state = state;
 	for (int i = 0; i < node->n_in; i++)
-		s->in[i] = hg__value_shape(node->in[i] < 0 ? NULL : &tape->value[node->in[i]]);
+		s->in[i] = hg__value_shape(node->in[i] < 0 ? NULL : &tape->recording.value[node->in[i]]);
 	HG__TRY(node->op->infer(s)); /* first: its messages name the operands */
 	for (int i = 0; i < node->op->min_in; i++)
 		if (node->in[i] < 0)
@@ -179,7 +180,7 @@ static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg
 	                          .dtype = shape->dtype,
 	                          .rows = shape->rows,
 	                          .cols = shape->cols,
-	                          .node = (int32_t)tape->entries,
+	                          .node = (int32_t)tape->recording.entries,
 	                          .shift = shift};
 	for (int a = HG__UNCONDITIONAL; a <= HG__ASSUMED; a++)
 		value.known[a] = result ? result->known[a] : hg__at_most((double)INFINITY);
@@ -190,7 +191,7 @@ hg_status hg__tape_refit(hg_tape *tape, struct hg__entry *entry, int *fits)
 {
 	const hg_verdict before = entry->node.verdict;
 	struct attempt a;
-	HG__TRY(attempt_type(tape, &entry->node, tape->value[entry->node.out].dtype, &a));
+	HG__TRY(attempt_type(tape, &entry->node, tape->recording.value[entry->node.out].dtype, &a));
 	*fits = entry->node.verdict != HG_REFUSED && entry->node.verdict != HG_PROMOTED &&
 	        (!entry->node.shift || hg__may_rescale(tape, &entry->node));
 	for (int i = 0; i < entry->node.n_in; i++)
@@ -204,7 +205,7 @@ hg_status hg__tape_refit(hg_tape *tape, struct hg__entry *entry, int *fits)
 			HG__TRY(append_value(tape, HG__AUX, &a.s.aux[i], NULL, 0, &entry->node.aux[i]));
 	if (!*fits)
 		return HG_OK;
-	memcpy(tape->value[entry->node.out].known, a.result.known, sizeof a.result.known);
+	memcpy(tape->recording.value[entry->node.out].known, a.result.known, sizeof a.result.known);
 	return hg__tape_text(tape, a.result.because, &entry->because);
 }
 
@@ -217,19 +218,20 @@ static hg_status append_entry(hg_tape *tape, struct hg__entry *entry, const stru
 	entry->saves = s->saves;
 	entry->fused_into = -1;
 	if (node->op->traits & HG__RANDOM)
-		node->rng_key = hg__rng_key(tape->ctx->seed, (uint64_t)tape->random++);
-	void *list = tape->entry;
-	const hg_status grown = hg__host_grow(tape->ctx, &list, sizeof *tape->entry, tape->entries,
-	                                      &tape->entry_capacity, "the tape");
-	tape->entry = list;
+		node->rng_key = hg__rng_key(tape->ctx->seed, (uint64_t)tape->recording.random++);
+	void *list = tape->recording.entry;
+	const hg_status grown =
+	    hg__host_grow(tape->ctx, &list, sizeof *tape->recording.entry, tape->recording.entries,
+	                  &tape->recording.entry_capacity, "the tape");
+	tape->recording.entry = list;
 	HG__TRY(grown);
 	for (int i = 0; i < HG__MAX_AUX; i++)
 		HG__TRY(append_value(tape, HG__AUX, &s->aux[i], NULL, 0, &node->aux[i]));
 	HG__TRY(append_value(tape, HG__RESULT, &s->out, &a->result, node->shift, &node->out));
 	entry->op = node->op;
 	entry->scope = node->scope;
-	tape->value[node->out].f32_reasons = hg__f32_reasons_of(tape, node, s->out.dtype);
-	tape->entry[tape->entries++] = *entry;
+	tape->recording.value[node->out].f32_reasons = hg__f32_reasons_of(tape, node, s->out.dtype);
+	tape->recording.entry[tape->recording.entries++] = *entry;
 	return HG_OK;
 }
 
@@ -261,7 +263,7 @@ hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const
 {
 	if (!hg__tape_open(tape, op->name))
 		return hg__tape_var(tape, -1);
-	struct hg__entry entry = {.node = {.op = op, .graph = graph, .scope = tape->scope}};
+	struct hg__entry entry = {.node = {.op = op, .graph = graph, .scope = tape->recording.scope}};
 	if (attr_bytes > HG__ATTR_BYTES) {
 		(void)hg__tape_fail(tape, HG_ERR_INTERNAL, "%s: %zu bytes of attributes", op->name,
 		                    attr_bytes);
@@ -278,6 +280,6 @@ hg_var hg__record_shadow(hg_tape *tape, const struct hg__op *op, hg_graph *graph
 	if (!hg__tape_open(tape, op->name))
 		return hg__tape_var(tape, -1);
 	struct hg__entry entry = {
-	    .node = {.op = op, .graph = graph, .scope = tape->scope, .shadow = 1}};
+	    .node = {.op = op, .graph = graph, .scope = tape->recording.scope, .shadow = 1}};
 	return record_op(tape, &entry, in, n_in, NULL);
 }

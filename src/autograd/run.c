@@ -47,8 +47,8 @@ hg_status hg_tape_forward(hg_tape *tape)
 {
 	if (!tape)
 		return HG_ERR_ARG;
-	if (tape->status < 0)
-		return hg__fail(tape->ctx, tape->status, "%s", tape->message);
+	if (tape->recording.status < 0)
+		return hg__fail(tape->ctx, tape->recording.status, "%s", tape->recording.message);
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_forward: the tape is not compiled");
 	tape->stage = HG__COMPILED;
@@ -70,13 +70,13 @@ hg_status hg_tape_forward(hg_tape *tape)
 static hg_status check_backward(const hg_tape *tape)
 {
 	hg_context *ctx = tape->ctx;
-	if (tape->status < 0)
-		return hg__fail(ctx, tape->status, "%s", tape->message);
+	if (tape->recording.status < 0)
+		return hg__fail(ctx, tape->recording.status, "%s", tape->recording.message);
 	if (tape->mode != HG_TRAIN)
 		return hg__fail(ctx, HG_ERR_STATE, "hg_tape_backward: this is an EVAL tape");
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(ctx, HG_ERR_STATE, "hg_tape_backward: the tape is not compiled");
-	const struct hg__value *out = &tape->value[tape->plan.output];
+	const struct hg__value *out = &tape->recording.value[tape->plan.output];
 	if (!tape->plan.trains)
 		return hg__fail(
 		    ctx, HG_ERR_STATE,
@@ -93,8 +93,8 @@ static hg_status check_backward(const hg_tape *tape)
 hg_status hg__tape_back_begin(const hg_tape *tape)
 {
 	const struct hg__backend *backend = tape->ctx->backend;
-	for (int64_t v = 0; v < tape->values; v++) {
-		const struct hg__value *value = &tape->value[v];
+	for (int64_t v = 0; v < tape->recording.values; v++) {
+		const struct hg__value *value = &tape->recording.value[v];
 		if (value->kind == HG__PARAM && value->root == (int32_t)v && value->param->grad &&
 		    !tape->plan.value[v].parts)
 			HG__TRY(backend->fill(tape->ctx, value->param->grad->mat.data, 0,

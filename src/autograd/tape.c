@@ -19,9 +19,9 @@ static const hg_var invalid = {-2};
 
 hg_status hg__tape_stick(hg_tape *tape, hg_status status)
 {
-	if (status < 0 && tape->status == HG_OK && tape->stage == HG__RECORDING) {
-		tape->status = status;
-		snprintf(tape->message, sizeof tape->message, "%s", tape->ctx->message);
+	if (status < 0 && tape->recording.status == HG_OK && tape->stage == HG__RECORDING) {
+		tape->recording.status = status;
+		snprintf(tape->recording.message, sizeof tape->recording.message, "%s", tape->ctx->message);
 	}
 	return status;
 }
@@ -33,40 +33,42 @@ hg_status hg__tape_fail(hg_tape *tape, hg_status status, const char *format, ...
 	va_start(args, format);
 	hg__vprint(text, sizeof text, format, args);
 	va_end(args);
-	const char *scope = tape->scope;
+	const char *scope = tape->recording.scope;
 	return hg__tape_stick(
 	    tape, hg__fail(tape->ctx, status, *scope ? "%s (layer %.40s)" : "%s", text, scope));
 }
 
 hg_status hg_tape_status(const hg_tape *tape)
 {
-	return tape ? tape->status : HG_ERR_ARG;
+	return tape ? tape->recording.status : HG_ERR_ARG;
 }
 
 hg_status hg__tape_text(hg_tape *tape, const char *text, const char **copy)
 {
-	void *list = tape->text, *memory = NULL;
-	const hg_status grown = hg__host_grow(tape->ctx, &list, sizeof *tape->text, tape->texts,
-	                                      &tape->text_capacity, "the tape");
-	tape->text = list;
+	void *list = tape->recording.text, *memory = NULL;
+	const hg_status grown =
+	    hg__host_grow(tape->ctx, &list, sizeof *tape->recording.text, tape->recording.texts,
+	                  &tape->recording.text_capacity, "the tape");
+	tape->recording.text = list;
 	HG__TRY(grown);
 	HG__TRY(hg__host_alloc(tape->ctx, strlen(text) + 1, 1, "a name", &memory));
-	*copy = tape->text[tape->texts++] = memcpy(memory, text, strlen(text) + 1);
+	*copy = tape->recording.text[tape->recording.texts++] = memcpy(memory, text, strlen(text) + 1);
 	return HG_OK;
 }
 
 hg_status hg__tape_value(hg_tape *tape, const struct hg__value *value, int32_t *index)
 {
-	if (tape->values >> INDEX_BITS)
+	if (tape->recording.values >> INDEX_BITS)
 		return hg__tape_fail(tape, HG_ERR_UNSUPPORTED, "a tape holds at most %d values",
 		                     1 << INDEX_BITS);
-	void *list = tape->value;
-	const hg_status grown = hg__host_grow(tape->ctx, &list, sizeof *tape->value, tape->values,
-	                                      &tape->value_capacity, "the tape");
-	tape->value = list;
+	void *list = tape->recording.value;
+	const hg_status grown =
+	    hg__host_grow(tape->ctx, &list, sizeof *tape->recording.value, tape->recording.values,
+	                  &tape->recording.value_capacity, "the tape");
+	tape->recording.value = list;
 	HG__TRY(grown);
-	*index = (int32_t)tape->values++;
-	struct hg__value *made = &tape->value[*index];
+	*index = (int32_t)tape->recording.values++;
+	struct hg__value *made = &tape->recording.value[*index];
 	*made = *value;
 	made->root = *index;
 	made->cast_view[HG_F16] = made->cast_view[HG_F32] = -1;
@@ -78,14 +80,16 @@ hg_status hg__tape_value(hg_tape *tape, const struct hg__value *value, int32_t *
 int32_t hg__tape_index(const hg_tape *tape, hg_var var)
 {
 	const uint32_t id = (uint32_t)var.id, index = id & ((1u << INDEX_BITS) - 1);
-	return var.id >= 0 && id >> INDEX_BITS == tape->tag && (int64_t)index < tape->values
+	return var.id >= 0 && id >> INDEX_BITS == tape->recording.tag &&
+	               (int64_t)index < tape->recording.values
 	           ? (int32_t)index
 	           : -1;
 }
 
 hg_var hg__tape_var(const hg_tape *tape, int32_t value)
 {
-	const hg_var var = {value < 0 ? invalid.id : (int32_t)(tape->tag << INDEX_BITS) + value};
+	const hg_var var = {value < 0 ? invalid.id
+	                              : (int32_t)(tape->recording.tag << INDEX_BITS) + value};
 	return var;
 }
 
@@ -98,7 +102,7 @@ hg_var hg_none(void)
 /* Can nodes still be recorded on this tape? */
 int hg__tape_open(hg_tape *tape, const char *what)
 {
-	if (!tape || tape->status < 0)
+	if (!tape || tape->recording.status < 0)
 		return 0;
 	return tape->stage == HG__RECORDING ||
 	       hg__fail(tape->ctx, HG_ERR_STATE, "%s: the tape is compiled, nothing can be added",
@@ -154,7 +158,7 @@ static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *wha
 	else if (leaf->kind == HG__VARIABLE && !hg__is_float(x->mat.dtype))
 		(void)hg__tape_fail(tape, HG_ERR_DTYPE, "%s: tensor %s is %s, expected f16 or f32", what,
 		                    name ? name : "", hg_dtype_name(x->mat.dtype));
-	if (tape->status < 0)
+	if (tape->recording.status < 0)
 		return invalid;
 	hg_status status = HG_OK;
 	if (leaf->kind == HG__VARIABLE || !hg__is_float(x->mat.dtype))
@@ -185,7 +189,7 @@ static void find_least_and_sign(const float *x, int64_t n, struct hg__known *kno
 
 hg_status hg__tape_least(hg_tape *tape, int32_t index)
 {
-	struct hg__value *value = &tape->value[index];
+	struct hg__value *value = &tape->recording.value[index];
 	const int64_t count = value->rows * value->cols;
 	if (value->kind != HG__INPUT || !hg__is_float(value->dtype) ||
 	    value->known[HG__UNCONDITIONAL].least > 0.0)
@@ -245,8 +249,8 @@ hg_var hg_tape_param(hg_tape *tape, hg_param *param)
 		                    param ? " belongs to other parameters than the tape's" : "");
 		return invalid;
 	}
-	for (int32_t i = 0; i < (int32_t)tape->values; i++)
-		if (tape->value[i].param == param)
+	for (int32_t i = 0; i < (int32_t)tape->recording.values; i++)
+		if (tape->recording.value[i].param == param)
 			return hg__tape_var(tape, i);
 	struct hg__value leaf = {.kind = HG__PARAM, .param = param, .tensor = param->working};
 	int32_t index = -1;
@@ -258,14 +262,14 @@ hg_var hg_tape_param(hg_tape *tape, hg_param *param)
 
 hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *index)
 {
-	const struct hg__value base = tape->value[param];
+	const struct hg__value base = tape->recording.value[param];
 	struct hg__value master = {
 	    .kind = HG__PARAM, .param = base.param, .tensor = base.param->master};
 	master.known[HG__UNCONDITIONAL] = hg__at_most(type_bound(HG_F32));
 	master.known[HG__ASSUMED] = base.known[HG__ASSUMED];
 	HG__TRY(add_leaf(tape, &master, base.name, index));
-	tape->value[*index].root = base.root;
-	tape->value[param].cast_view[HG_F32] = *index;
+	tape->recording.value[*index].root = base.root;
+	tape->recording.value[param].cast_view[HG_F32] = *index;
 	return HG_OK;
 }
 
@@ -273,9 +277,9 @@ void hg_tape_scope(hg_tape *tape, const char *scope)
 {
 	if (!hg__tape_open(tape, "hg_tape_scope"))
 		return;
-	tape->scope = "";
+	tape->recording.scope = "";
 	if (scope && *scope)
-		(void)hg__tape_stick(tape, hg__tape_text(tape, scope, &tape->scope));
+		(void)hg__tape_stick(tape, hg__tape_text(tape, scope, &tape->recording.scope));
 }
 
 void hg_tape_keep(hg_tape *tape, hg_var var)
@@ -285,13 +289,13 @@ void hg_tape_keep(hg_tape *tape, hg_var var)
 	const int32_t index = hg__tape_index(tape, var);
 	if (index < 0)
 		(void)hg__tape_fail(tape, HG_ERR_ARG, "hg_tape_keep: not a variable of this tape");
-	else if (tape->value[index].shift)
+	else if (tape->recording.value[index].shift)
 		(void)hg__tape_fail(tape, HG_ERR_STATE,
 		                    "hg_tape_keep: the value is stored x 2^-%d, since it overflowed in an "
 		                    "earlier step (hg_policy.replan): keep its hg_cast to f32",
-		                    tape->value[index].shift);
+		                    tape->recording.value[index].shift);
 	else
-		tape->value[index].keep = 1;
+		tape->recording.value[index].keep = 1;
 }
 
 const hg_tensor *hg_tape_value(hg_tape *tape, hg_var var)
@@ -299,7 +303,7 @@ const hg_tensor *hg_tape_value(hg_tape *tape, hg_var var)
 	const int32_t index = tape && tape->stage != HG__RECORDING ? hg__tape_index(tape, var) : -1;
 	if (index < 0)
 		return NULL;
-	const struct hg__value *value = &tape->value[index];
+	const struct hg__value *value = &tape->recording.value[index];
 	if (value->node < 0)
 		return value->tensor;
 	return value->keep && tape->plan.value[index].span >= 0 ? &tape->program.view[index].value
@@ -309,7 +313,7 @@ const hg_tensor *hg_tape_value(hg_tape *tape, hg_var var)
 const hg_tensor *hg_tape_grad(hg_tape *tape, hg_var var)
 {
 	const int32_t index = tape && tape->stage != HG__RECORDING ? hg__tape_index(tape, var) : -1;
-	if (index < 0 || tape->value[index].kind != HG__VARIABLE ||
+	if (index < 0 || tape->recording.value[index].kind != HG__VARIABLE ||
 	    tape->plan.value[index].grad_span < 0)
 		return NULL;
 	return &tape->program.view[index].grad;

@@ -49,7 +49,7 @@ static struct hg__mat mat_of(const hg_tape *tape, int32_t index)
 	const struct hg__mat none = {NULL, 0, 0, 0, HG_F32};
 	if (index < 0)
 		return none;
-	const struct hg__value *value = &tape->value[index];
+	const struct hg__value *value = &tape->recording.value[index];
 	return value->node < 0 ? of_tensor(tape, value->tensor)
 	                       : in_arena(tape, value, value->dtype, tape->plan.value[index].span);
 }
@@ -64,7 +64,7 @@ static struct hg__mat loss_scale(const hg_tape *tape)
 
 static struct hg__mat grad_of(const hg_tape *tape, int32_t index)
 {
-	const struct hg__value *root = &tape->value[index];
+	const struct hg__value *root = &tape->recording.value[index];
 	if (tape->plan.trains && index == tape->plan.output)
 		return loss_scale(tape);
 	return root->kind == HG__PARAM
@@ -76,11 +76,11 @@ static hg_status build_views(hg_tape *tape)
 {
 	struct hg__program *program = &tape->program;
 	void *memory = NULL;
-	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->values, sizeof *program->view,
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->recording.values, sizeof *program->view,
 	                       "the tape's tensors", &memory));
 	program->view = memory;
-	program->views = tape->values;
-	for (int32_t v = 0; v < (int32_t)tape->values; v++) {
+	program->views = tape->recording.values;
+	for (int32_t v = 0; v < (int32_t)tape->recording.values; v++) {
 		if (tape->plan.value[v].span >= 0)
 			program->view[v].value = hg__tensor_view(tape->ctx, mat_of(tape, v));
 		if (tape->plan.value[v].grad_span >= 0)
@@ -93,7 +93,7 @@ static hg_status build_views(hg_tape *tape)
  * in the original graph, to find the edge's value. */
 static int needs_transpose(const hg_tape *tape, int64_t k, int *edge)
 {
-	const struct hg__node *node = &tape->entry[k].node;
+	const struct hg__node *node = &tape->recording.entry[k].node;
 	*edge = !(node->op->traits & HG__UNIT_EDGES && (node->n_in < 2 || node->in[1] < 0) &&
 	          !hg_graph_is_weighted(node->graph));
 	return node->op->traits & HG__TRANSPOSE && tape->plan.entry[k].back;
@@ -101,7 +101,7 @@ static int needs_transpose(const hg_tape *tape, int64_t k, int *edge)
 
 static hg_status set_graph(const hg_tape *tape, int64_t k, struct hg__call *call)
 {
-	const struct hg__node *node = &tape->entry[k].node;
+	const struct hg__node *node = &tape->recording.entry[k].node;
 	if (!node->graph)
 		return HG_OK;
 	HG__TRY(hg__graph_csr(node->graph, &call->csr));
@@ -115,8 +115,8 @@ static hg_status set_graph(const hg_tape *tape, int64_t k, struct hg__call *call
 
 int hg__is_store_guarded(const hg_tape *tape, const struct hg__node *node)
 {
-	const int guarded =
-	    node->verdict == HG_GUARDED && !node->by_weights && tape->value[node->out].dtype == HG_F16;
+	const int guarded = node->verdict == HG_GUARDED && !node->by_weights &&
+	                    tape->recording.value[node->out].dtype == HG_F16;
 	return guarded && tape->plan.trains && tape->params->policy.replan;
 }
 
@@ -125,14 +125,14 @@ int hg__is_store_guarded(const hg_tape *tape, const struct hg__node *node)
 static struct hg__overflow_flag store_guard_of(const hg_tape *tape, int64_t k)
 {
 	struct hg__overflow_flag flag = {NULL, (int32_t)k};
-	if (hg__is_store_guarded(tape, &tape->entry[k].node) && !tape->plan.keeps)
+	if (hg__is_store_guarded(tape, &tape->recording.entry[k].node) && !tape->plan.keeps)
 		flag.word = &tape->params->step->overflow;
 	return flag;
 }
 
 static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *call)
 {
-	const struct hg__node *node = &tape->entry[k].node;
+	const struct hg__node *node = &tape->recording.entry[k].node;
 	*call = (struct hg__call){.ctx = tape->ctx,
 	                          .k = tape->ctx->backend->kernels,
 	                          .node = node,
@@ -149,7 +149,7 @@ static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *c
 			call->buffer[i] = node->buffer[i]->master->mat;
 	call->overflow = store_guard_of(tape, k);
 	for (int i = 0; i < node->n_in; i++)
-		call->shift[i] = node->in[i] < 0 ? 0 : tape->value[node->in[i]].shift;
+		call->shift[i] = node->in[i] < 0 ? 0 : tape->recording.value[node->in[i]].shift;
 	call->shift_out = node->shift;
 	return set_graph(tape, k, call);
 }
@@ -158,7 +158,7 @@ static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *c
  * keep their addresses, since the memory of the others may be in use again. */
 static void backward_call(const hg_tape *tape, struct hg__task *task)
 {
-	const struct hg__entry *entry = &tape->entry[task->entry];
+	const struct hg__entry *entry = &tape->recording.entry[task->entry];
 	const struct hg__planned_entry *planned = &tape->plan.entry[task->entry];
 	const struct hg__node *node = &entry->node;
 	struct hg__call *call = &task->call;
@@ -173,14 +173,14 @@ static void backward_call(const hg_tape *tape, struct hg__task *task)
 		call->out.data = NULL;
 	for (int i = 0; i < node->n_in; i++)
 		if (planned->recompute[i] >= 0)
-			call->in[i] = in_arena(tape, &tape->value[node->in[i]], tape->value[node->in[i]].dtype,
-			                       planned->recompute[i]);
+			call->in[i] = in_arena(tape, &tape->recording.value[node->in[i]],
+			                       tape->recording.value[node->in[i]].dtype, planned->recompute[i]);
 	call->adds = planned->adds;
 	call->dout = grad_of(tape, node->out);
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0 || !(entry->grads >> i & 1u) || !tape->plan.value[node->in[i]].grad)
 			continue;
-		const struct hg__value *operand = &tape->value[node->in[i]];
+		const struct hg__value *operand = &tape->recording.value[node->in[i]];
 		call->din[i] = grad_of(tape, operand->root);
 		if (planned->part_span[i] < 0)
 			continue;
@@ -206,16 +206,17 @@ static hg_status prepare_call(const struct hg__call *call, size_t *scratch)
 static hg_status missing_bytes(const hg_tape *tape, size_t *bytes)
 {
 	*bytes = 0;
-	for (int64_t k = 0; k < tape->entries; k++) {
-		hg_graph *graph = tape->entry[k].node.graph;
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
+		hg_graph *graph = tape->recording.entry[k].node.graph;
 		int edge = 0, wider = 0, counted = 0;
 		size_t more = 0;
 		if (!tape->plan.entry[k].alive || !graph || !needs_transpose(tape, k, &edge))
 			continue;
 		/* counted already for an earlier entry, or for one that needs the edges as well */
-		for (int64_t i = 0; i < tape->entries; i++) {
+		for (int64_t i = 0; i < tape->recording.entries; i++) {
 			const int same = i != k && tape->plan.entry[i].alive &&
-			                 tape->entry[i].node.graph == graph && needs_transpose(tape, i, &wider);
+			                 tape->recording.entry[i].node.graph == graph &&
+			                 needs_transpose(tape, i, &wider);
 			counted |= same && (wider > edge || (wider == edge && i < k));
 		}
 		if (!counted)
@@ -229,13 +230,13 @@ static hg_status missing_bytes(const hg_tape *tape, size_t *bytes)
  * edge. */
 static int sums_neighbours(const hg_tape *tape, int64_t k)
 {
-	const struct hg__node *node = &tape->entry[k].node;
+	const struct hg__node *node = &tape->recording.entry[k].node;
 	int edge = 0;
 	if (!tape->plan.entry[k].alive || !(node->op->traits & HG__UNIT_EDGES) ||
 	    node->accumulate != HG_ACC_F32)
 		return 0;
 	(void)needs_transpose(tape, k, &edge);
-	return !edge && tape->value[node->in[0]].dtype == HG_F16;
+	return !edge && tape->recording.value[node->in[0]].dtype == HG_F16;
 }
 
 /* Tiles only make sums faster, so they get the memory that the run leaves. */
@@ -244,11 +245,12 @@ static hg_status add_tiles(const hg_tape *tape)
 	const size_t needed = hg__tape_needs(tape);
 	int64_t cols = 0;
 	int edge = 0;
-	for (int64_t k = 0; k < tape->entries; k++)
-		if (sums_neighbours(tape, k) && tape->value[tape->entry[k].node.in[0]].cols > cols)
-			cols = tape->value[tape->entry[k].node.in[0]].cols;
-	for (int64_t k = 0; k < tape->entries; k++) {
-		hg_graph *graph = tape->entry[k].node.graph;
+	for (int64_t k = 0; k < tape->recording.entries; k++)
+		if (sums_neighbours(tape, k) &&
+		    tape->recording.value[tape->recording.entry[k].node.in[0]].cols > cols)
+			cols = tape->recording.value[tape->recording.entry[k].node.in[0]].cols;
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
+		hg_graph *graph = tape->recording.entry[k].node.graph;
 		if (!sums_neighbours(tape, k))
 			continue;
 		HG__TRY(hg__graph_tiles(graph, 0, needed, cols));
@@ -266,7 +268,7 @@ static hg_status prepare_graphs(hg_tape *tape)
 	size_t missing = 0;
 	HG__TRY(missing_bytes(tape, &missing));
 	HG__TRY(hg__tape_room(tape, missing));
-	for (int64_t k = 0; k < tape->entries; k++) {
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
 		if (!tape->plan.entry[k].alive)
 			continue;
 		HG__TRY(forward_call(tape, k, &call));
@@ -279,7 +281,7 @@ static hg_status prepare_graphs(hg_tape *tape)
 static hg_status build_forward(hg_tape *tape)
 {
 	struct hg__program *program = &tape->program;
-	for (int64_t k = 0; k < tape->entries; k++) {
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
 		if (!tape->plan.entry[k].alive)
 			continue;
 		struct hg__task *task = &program->forward[program->forwards++];
@@ -296,7 +298,7 @@ static hg_status build_forward(hg_tape *tape)
 static void build_recompute(hg_tape *tape, int32_t k, int i)
 {
 	struct hg__program *program = &tape->program;
-	const struct hg__value *value = &tape->value[tape->entry[k].node.in[i]];
+	const struct hg__value *value = &tape->recording.value[tape->recording.entry[k].node.in[i]];
 	struct hg__task *task = &program->backward[program->backwards++];
 	for (int64_t f = 0; f < program->forwards; f++)
 		if (program->forward[f].entry == value->node)
@@ -313,7 +315,7 @@ static void build_backward(hg_tape *tape)
 		const int32_t k = program->forward[f].entry;
 		if (!tape->plan.entry[k].back)
 			continue;
-		for (int i = 0; i < tape->entry[k].node.n_in; i++)
+		for (int i = 0; i < tape->recording.entry[k].node.n_in; i++)
 			if (tape->plan.entry[k].recompute[i] >= 0)
 				build_recompute(tape, k, i);
 		struct hg__task *task = &program->backward[program->backwards++];

@@ -6,7 +6,7 @@
 /* Is operand i stored x 2^-k although this op cannot read that? */
 int hg__cannot_read(const hg_tape *tape, const struct hg__node *node, int i)
 {
-	return node->in[i] >= 0 && tape->value[node->in[i]].shift &&
+	return node->in[i] >= 0 && tape->recording.value[node->in[i]].shift &&
 	       !(node->op->rescaled >> i & 1u && tape->params->policy.accumulate == HG_ACC_F32);
 }
 
@@ -37,7 +37,7 @@ hg_dtype hg__node_type(const hg_tape *tape, const struct hg__node *node)
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0 || !(node->op->same >> i & 1u))
 			continue;
-		const struct hg__value *value = &tape->value[node->in[i]];
+		const struct hg__value *value = &tape->recording.value[node->in[i]];
 		if ((value->dtype == HG_F32 && value->cast_view[HG_F16] < 0 && !can_narrow(tape, value)) ||
 		    hg__cannot_read(tape, node, i))
 			return HG_F32;
@@ -51,7 +51,7 @@ static int is_f32_by_cast(const hg_tape *tape, const struct hg__node *node)
 	int by_cast = (node->op->traits & HG__CASTS) != 0;
 	for (int i = 0; i < node->n_in; i++)
 		by_cast |= node->in[i] >= 0 && node->op->same >> i & 1u &&
-		           tape->value[node->in[i]].f32_reasons & HG__F32_CAST;
+		           tape->recording.value[node->in[i]].f32_reasons & HG__F32_CAST;
 	return by_cast;
 }
 
@@ -60,18 +60,18 @@ static int is_f32_by_cast(const hg_tape *tape, const struct hg__node *node)
  * one. */
 static hg_status find_cast_view(hg_tape *tape, int32_t index, hg_dtype dtype, int32_t *out)
 {
-	const struct hg__value *value = &tape->value[index];
+	const struct hg__value *value = &tape->recording.value[index];
 	if (value->cast_view[dtype] >= 0)
 		*out = value->cast_view[dtype];
 	else if (value->kind == HG__PARAM && dtype == HG_F32)
 		return hg__tape_master(tape, index, out);
 	else {
-		*out = hg__tape_index(tape, tape->cast(tape, hg__tape_var(tape, index), dtype));
+		*out = hg__tape_index(tape, tape->recording.cast(tape, hg__tape_var(tape, index), dtype));
 		if (*out < 0)
-			return tape->status;
-		tape->value[*out].f32_reasons &= ~(unsigned)HG__F32_CAST;
-		tape->value[index].cast_view[dtype] = *out;
-		tape->value[*out].cast_view[tape->value[index].dtype] = index;
+			return tape->recording.status;
+		tape->recording.value[*out].f32_reasons &= ~(unsigned)HG__F32_CAST;
+		tape->recording.value[index].cast_view[dtype] = *out;
+		tape->recording.value[*out].cast_view[tape->recording.value[index].dtype] = index;
 	}
 	return HG_OK;
 }
@@ -82,7 +82,7 @@ hg_status hg__unify_operands(hg_tape *tape, struct hg__node *node, hg_dtype dtyp
 {
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0 && node->op->same >> i & 1u &&
-		    hg__is_float(tape->value[node->in[i]].dtype))
+		    hg__is_float(tape->recording.value[node->in[i]].dtype))
 			HG__TRY(find_cast_view(tape, node->in[i], dtype, &node->in[i]));
 		else if (hg__cannot_read(tape, node, i))
 			HG__TRY(find_cast_view(tape, node->in[i], HG_F32, &node->in[i]));
@@ -94,7 +94,7 @@ static int is_f32_by_operand(const hg_tape *tape, const struct hg__node *node)
 {
 	int by_operand = 0;
 	for (int i = 0; i < node->n_in; i++) {
-		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
+		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->recording.value[node->in[i]];
 		by_operand |= x && (x->f32_reasons & (HG__F32_PROMOTED | HG__F32_OPERAND) || x->shift);
 	}
 	return by_operand;

@@ -24,10 +24,10 @@ static hg_status list_parts(struct hg__replay *replay, const struct hg__task *ta
 {
 	const hg_tape *tape = replay->tape;
 	parts->count = 0;
-	for (int64_t k = 0; k < tape->entries && parts->count < MOST_PARTS; k++)
-		if (tape->entry[k].fused_into == task->entry || k == task->entry)
+	for (int64_t k = 0; k < tape->recording.entries && parts->count < MOST_PARTS; k++)
+		if (tape->recording.entry[k].fused_into == task->entry || k == task->entry)
 			parts->part[parts->count++] =
-			    (struct hg__origin){tape->entry[k].op, tape->entry[k].scope};
+			    (struct hg__origin){tape->recording.entry[k].op, tape->recording.entry[k].scope};
 	for (int i = 0; i < parts->count; i++)
 		HG__TRY(hg__report_text(replay->ctx, replay->memory, &parts->part[i].layer, "%s",
 		                        parts->part[i].layer));
@@ -154,13 +154,13 @@ static const struct hg__entry *entry_beside_cast(const struct hg__replay *replay
 {
 	const hg_tape *tape = replay->tape;
 	const struct hg__node *cast = f->task->call.node;
-	const int32_t maker = tape->value[cast->in[0]].node;
+	const int32_t maker = tape->recording.value[cast->in[0]].node;
 	if (!f->backward)
-		return maker >= 0 ? &tape->entry[maker] : NULL;
-	for (int64_t k = f->task->entry + 1; k < tape->entries; k++)
-		for (int i = 0; i < tape->entry[k].node.n_in && tape->plan.entry[k].alive; i++)
-			if (tape->entry[k].node.in[i] == cast->out && tape->plan.entry[k].back)
-				return &tape->entry[k];
+		return maker >= 0 ? &tape->recording.entry[maker] : NULL;
+	for (int64_t k = f->task->entry + 1; k < tape->recording.entries; k++)
+		for (int i = 0; i < tape->recording.entry[k].node.n_in && tape->plan.entry[k].alive; i++)
+			if (tape->recording.entry[k].node.in[i] == cast->out && tape->plan.entry[k].back)
+				return &tape->recording.entry[k];
 	return NULL;
 }
 

@@ -110,7 +110,7 @@ static int narrows_input(const struct hg__replay *replay, const struct hg__bad_e
 {
 	const struct hg__task *task = e->result->task;
 	return !e->result->backward && hg__is_implicit_cast(replay->tape, task->entry) &&
-	       replay->tape->value[task->call.node->in[0]].kind == HG__INPUT;
+	       replay->tape->recording.value[task->call.node->in[0]].kind == HG__INPUT;
 }
 
 hg_status hg__cause_of(const struct hg__replay *replay, const struct hg__bad_element *e,

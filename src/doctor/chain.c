@@ -37,9 +37,9 @@ static hg_status add_leaf(struct walk *w, const char *name, int backward, int64_
 static hg_status add_node(struct walk *w, int32_t node, int backward, int64_t bad, int64_t count)
 {
 	const hg_tape *tape = w->replay->tape;
-	const struct hg__entry *entry = &tape->entry[node];
+	const struct hg__entry *entry = &tape->recording.entry[node];
 	char own[160], name[192];
-	(void)hg__value_name(tape, &tape->value[entry->node.out], own, sizeof own);
+	(void)hg__value_name(tape, &tape->recording.value[entry->node.out], own, sizeof own);
 	(void)snprintf(name, sizeof name, "%s%s", backward ? "gradient of " : "", own);
 	const hg_chain_link link = {node, backward, hg__entry_title(entry), entry->node.scope, name,
 	                            bad,  count};
@@ -61,7 +61,7 @@ static int reads_affected(const struct hg__replay *replay, const struct hg__repl
  * are added at the end. */
 static hg_status affect_gradient(struct walk *w, int32_t root)
 {
-	const struct hg__value *value = &w->replay->tape->value[root];
+	const struct hg__value *value = &w->replay->tape->recording.value[root];
 	struct hg__value_info *info = &w->replay->grad[root];
 	if (info->affected || (w->is_nonfinite && !info->bad))
 		return HG_OK;
@@ -81,7 +81,7 @@ static hg_status affect_gradients(struct walk *w, const struct hg__replayed *rep
 	for (int pass = 0; pass < 2; pass++)
 		for (int i = 0; i < call->node->n_in; i++) {
 			const int32_t root =
-			    call->din[i].data ? w->replay->tape->value[call->node->in[i]].root : -1;
+			    call->din[i].data ? w->replay->tape->recording.value[call->node->in[i]].root : -1;
 			if (root >= 0 && (pass || root == first))
 				HG__TRY(affect_gradient(w, root));
 		}
@@ -102,10 +102,11 @@ static hg_status affect_results(struct walk *w, const struct hg__replayed *repla
 /* A leaf at fault. All values of one parameter (its working copy and its f32 view) are affected. */
 static void affect_leaf(struct hg__replay *replay, int32_t value)
 {
-	for (int64_t v = 0; v < replay->tape->values && value >= 0; v++)
-		if (v == value || (replay->tape->value[value].kind == HG__PARAM &&
-		                   replay->tape->value[v].param == replay->tape->value[value].param &&
-		                   replay->tape->value[v].kind == HG__PARAM))
+	for (int64_t v = 0; v < replay->tape->recording.values && value >= 0; v++)
+		if (v == value ||
+		    (replay->tape->recording.value[value].kind == HG__PARAM &&
+		     replay->tape->recording.value[v].param == replay->tape->recording.value[value].param &&
+		     replay->tape->recording.value[v].kind == HG__PARAM))
 			replay->value[v].affected = 1;
 }
 
@@ -129,8 +130,8 @@ static hg_status walk_tasks(struct walk *w, const struct hg__finding *finding)
 static hg_status add_parameters(struct walk *w)
 {
 	const struct hg__replay *replay = w->replay;
-	for (int64_t v = 0; v < replay->tape->values; v++) {
-		const struct hg__value *value = &replay->tape->value[v];
+	for (int64_t v = 0; v < replay->tape->recording.values; v++) {
+		const struct hg__value *value = &replay->tape->recording.value[v];
 		const struct hg__value_info *gradient = &replay->grad[v];
 		if (value->kind == HG__PARAM && value->root == (int32_t)v && gradient->affected &&
 		    (!w->is_nonfinite || gradient->bad))
@@ -146,10 +147,10 @@ hg_status hg__trace_chain(struct hg__replay *replay, struct hg__finding *finding
 	                 .is_nonfinite =
 	                     f->cause != HG_CAUSE_UNDERFLOW && f->cause != HG_CAUSE_SWAMPING};
 	void *memory = NULL;
-	w.room = (int)(replay->replayed_count + replay->tape->values + 1);
+	w.room = (int)(replay->replayed_count + replay->tape->recording.values + 1);
 	HG__TRY(hg__report_alloc(replay->ctx, replay->memory, (size_t)w.room, sizeof *w.link, &memory));
 	w.link = memory;
-	for (int64_t v = 0; v < replay->tape->values; v++)
+	for (int64_t v = 0; v < replay->tape->recording.values; v++)
 		replay->value[v].affected = replay->grad[v].affected = 0;
 	if (f->node < 0)
 		HG__TRY(add_leaf(&w, f->tensor, 0, f->bad, f->count));

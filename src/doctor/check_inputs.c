@@ -29,13 +29,13 @@ static hg_status check_graph(struct hg__replay *replay, hg_graph *graph)
 static hg_status check_graphs(struct hg__replay *replay)
 {
 	const hg_tape *tape = replay->tape;
-	for (int64_t k = 0; k < tape->entries; k++) {
-		int skip = !tape->plan.entry[k].alive || !tape->entry[k].node.graph;
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
+		int skip = !tape->plan.entry[k].alive || !tape->recording.entry[k].node.graph;
 		for (int64_t i = 0; i < k && !skip; i++)
-			skip =
-			    tape->plan.entry[i].alive && tape->entry[i].node.graph == tape->entry[k].node.graph;
+			skip = tape->plan.entry[i].alive &&
+			       tape->recording.entry[i].node.graph == tape->recording.entry[k].node.graph;
 		if (!skip)
-			HG__TRY(check_graph(replay, tape->entry[k].node.graph));
+			HG__TRY(check_graph(replay, tape->recording.entry[k].node.graph));
 	}
 	return HG_OK;
 }
@@ -44,8 +44,8 @@ static hg_status check_graphs(struct hg__replay *replay)
 
 static int32_t value_of(const hg_tape *tape, const hg_param *param)
 {
-	for (int64_t v = 0; v < tape->values; v++)
-		if (tape->value[v].kind == HG__PARAM && tape->value[v].param == param)
+	for (int64_t v = 0; v < tape->recording.values; v++)
+		if (tape->recording.value[v].kind == HG__PARAM && tape->recording.value[v].param == param)
 			return (int32_t)v;
 	return -1;
 }
@@ -93,7 +93,7 @@ static hg_status report_label(struct hg__replay *replay, int32_t v, int64_t row,
                               int64_t classes, int64_t wrong)
 {
 	struct hg__finding *finding = hg__finding_new(replay, HG__NONFINITE, HG_CAUSE_INPUT);
-	const struct hg__value *value = &replay->tape->value[v];
+	const struct hg__value *value = &replay->tape->recording.value[v];
 	replay->value[v].bad = wrong;
 	if (!finding)
 		return HG_OK;
@@ -111,12 +111,12 @@ static hg_status report_label(struct hg__replay *replay, int32_t v, int64_t row,
 static hg_status check_labels(struct hg__replay *replay, const struct hg__node *node)
 {
 	const hg_tape *tape = replay->tape;
-	const struct hg__mat *label = &tape->value[node->in[1]].tensor->mat;
+	const struct hg__mat *label = &tape->recording.value[node->in[1]].tensor->mat;
 	const struct hg__mat *mask =
-	    node->n_in > 2 && node->in[2] >= 0 && tape->value[node->in[2]].node < 0
-	        ? &tape->value[node->in[2]].tensor->mat
+	    node->n_in > 2 && node->in[2] >= 0 && tape->recording.value[node->in[2]].node < 0
+	        ? &tape->recording.value[node->in[2]].tensor->mat
 	        : NULL;
-	const int64_t classes = tape->value[node->in[0]].cols;
+	const int64_t classes = tape->recording.value[node->in[0]].cols;
 	struct hg__fetched labels = {0}, masks = {0};
 	int64_t wrong = 0;
 	hg_status status = hg__fetch_rows(replay->ctx, label, 0, label->rows, &labels);
@@ -133,9 +133,10 @@ static hg_status check_labels(struct hg__replay *replay, const struct hg__node *
 
 static int reads_class_labels(const hg_tape *tape, int64_t k)
 {
-	const struct hg__node *node = &tape->entry[k].node;
+	const struct hg__node *node = &tape->recording.entry[k].node;
 	return tape->plan.entry[k].alive && node->op->traits & HG__LOSS &&
-	       tape->value[node->in[1]].dtype == HG_I32 && tape->value[node->in[1]].node < 0;
+	       tape->recording.value[node->in[1]].dtype == HG_I32 &&
+	       tape->recording.value[node->in[1]].node < 0;
 }
 
 /* ---- all of them ---- */
@@ -156,9 +157,9 @@ hg_status hg__check_inputs(struct hg__replay *replay)
 	HG__TRY(measure_sparse_features(replay));
 	HG__TRY(check_graphs(replay));
 	HG__TRY(hg__check_leaves(replay));
-	for (int64_t k = 0; k < tape->entries; k++)
+	for (int64_t k = 0; k < tape->recording.entries; k++)
 		if (reads_class_labels(tape, k))
-			HG__TRY(check_labels(replay, &tape->entry[k].node));
+			HG__TRY(check_labels(replay, &tape->recording.entry[k].node));
 	for (int64_t i = 0; i < replay->params->count; i++)
 		if (!hg__is_running_statistic(replay, replay->params->item[i]))
 			HG__TRY(check_param(replay, replay->params->item[i]));

@@ -37,9 +37,9 @@ static int holds_features(const struct hg__replay *replay, const hg_graph *graph
 		return graph != NULL;
 	if (hg_graph_rows(graph) == hg_graph_cols(graph))
 		return 0;
-	for (int64_t k = 0; k < tape->entries; k++)
-		if (tape->entry[k].node.graph == graph &&
-		    tape->value[tape->entry[k].node.in[0]].kind == HG__PARAM)
+	for (int64_t k = 0; k < tape->recording.entries; k++)
+		if (tape->recording.entry[k].node.graph == graph &&
+		    tape->recording.value[tape->recording.entry[k].node.in[0]].kind == HG__PARAM)
 			return 1;
 	return 0;
 }
@@ -119,7 +119,7 @@ static hg_status report_vanished(struct hg__replay *replay, int32_t v, const str
                                  int64_t columns)
 {
 	struct hg__finding *finding = hg__finding_new(replay, HG__SILENT, HG_CAUSE_UNDERFLOW);
-	const struct hg__mat *mat = &replay->tape->value[v].tensor->mat;
+	const struct hg__mat *mat = &replay->tape->recording.value[v].tensor->mat;
 	const struct hg__deviation *largest = &seen->largest_zeroed;
 	if (!finding)
 		return HG_OK;
@@ -133,7 +133,7 @@ static hg_status report_vanished(struct hg__replay *replay, int32_t v, const str
 	f->limit = hg_dtype_get(mat->dtype)->min_subnormal;
 	f->columns = columns;
 	HG__TRY(hg__report_text(replay->ctx, replay->memory, &f->tensor, "%s",
-	                        replay->tape->value[v].name));
+	                        replay->tape->recording.value[v].name));
 	HG__TRY(hg__finding_set_element(replay, finding, &replay->rows[v], largest->row, largest->col));
 	return hg__edge_to_feature(replay, finding, replay->rows[v].graph);
 }
@@ -145,14 +145,14 @@ static hg_status report_vanished(struct hg__replay *replay, int32_t v, const str
 static int holds_feature_values(const struct hg__replay *replay, int32_t v)
 {
 	const struct hg__rows *rows = &replay->rows[v];
-	const struct hg__mat *mat = &replay->tape->value[v].tensor->mat;
+	const struct hg__mat *mat = &replay->tape->recording.value[v].tensor->mat;
 	return rows->kind == HG_ROW_EDGE && rows->graph && rows->graph == replay->sparse_features &&
 	       mat->dtype == HG_F16 && mat->cols == 1 && mat->rows == hg_graph_edges(rows->graph);
 }
 
 static hg_status scan_feature_values(struct hg__replay *replay, int32_t v, struct hg__scan *seen)
 {
-	const struct hg__mat *mat = &replay->tape->value[v].tensor->mat;
+	const struct hg__mat *mat = &replay->tape->recording.value[v].tensor->mat;
 	const void *weight = NULL;
 	HG__TRY(hg__graph_weight(replay->sparse_features, HG_F32, &weight));
 	const struct hg__mat wide = {(void *)(uintptr_t)weight, mat->rows, 1, 1, HG_F32};
@@ -178,7 +178,7 @@ static double max_row_sum(const float *x, const struct hg__mat *mat)
 
 static hg_status scan_narrowed_features(struct hg__replay *replay, int32_t v, struct hg__scan *seen)
 {
-	const struct hg__mat *mat = &replay->tape->value[v].tensor->mat;
+	const struct hg__mat *mat = &replay->tape->recording.value[v].tensor->mat;
 	HG__TRY(hg__scan_beside_host(replay->ctx, mat, replay->narrowed_from, seen));
 	replay->value[v].max_row_sum = max_row_sum(replay->narrowed_from, mat);
 	if (!replay->wants_silent)
@@ -193,7 +193,7 @@ static hg_status scan_narrowed_features(struct hg__replay *replay, int32_t v, st
 
 static hg_status scan_leaf(struct hg__replay *replay, int32_t v, struct hg__scan *seen)
 {
-	const struct hg__value *value = &replay->tape->value[v];
+	const struct hg__value *value = &replay->tape->recording.value[v];
 	if (holds_feature_values(replay, v))
 		return scan_feature_values(replay, v, seen);
 	if (replay->narrowed && value->tensor == replay->narrowed)
@@ -206,7 +206,7 @@ static hg_status scan_leaf(struct hg__replay *replay, int32_t v, struct hg__scan
 /* Parameters are only listed here: check_inputs.c checks them, with their master weights. */
 static hg_status check_leaf(struct hg__replay *replay, int32_t v)
 {
-	const struct hg__value *value = &replay->tape->value[v];
+	const struct hg__value *value = &replay->tape->recording.value[v];
 	const struct hg__mat *mat = &value->tensor->mat;
 	const int is_param = value->kind == HG__PARAM;
 	struct hg__scan seen;
@@ -236,8 +236,8 @@ static hg_status check_leaf(struct hg__replay *replay, int32_t v)
 hg_status hg__check_leaves(struct hg__replay *replay)
 {
 	const hg_tape *tape = replay->tape;
-	for (int64_t v = 0; v < tape->values; v++) {
-		const struct hg__value *value = &tape->value[v];
+	for (int64_t v = 0; v < tape->recording.values; v++) {
+		const struct hg__value *value = &tape->recording.value[v];
 		if (value->node < 0 && tape->plan.value[v].alive && hg__is_float(value->dtype))
 			HG__TRY(check_leaf(replay, (int32_t)v));
 	}

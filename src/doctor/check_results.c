@@ -22,7 +22,7 @@ static hg_status describe_tensor(struct hg__replay *replay, const struct hg__res
 {
 	const struct hg__node *node = r->task->call.node;
 	const struct hg__entry *entry = hg__entry_of(replay, r->task);
-	const struct hg__value *value = &replay->tape->value[r->value];
+	const struct hg__value *value = &replay->tape->recording.value[r->value];
 	const double scale = (double)replay->step.scale.scale;
 	*t = (hg_doctor_tensor){.node = value->node,
 	                        .backward = r->backward,
@@ -35,7 +35,7 @@ static hg_status describe_tensor(struct hg__replay *replay, const struct hg__res
 	t->verdict = r->backward ? hg__gradient_verdict(replay->tape, value) : node->verdict;
 	for (int i = 0; i < 8; i++) {
 		const int32_t in = i < node->n_in ? node->in[i] : -1;
-		t->in[i] = in >= 0 ? replay->tape->value[in].node : -1;
+		t->in[i] = in >= 0 ? replay->tape->recording.value[in].node : -1;
 	}
 	HG__TRY(hg__result_name(replay, r, &t->name));
 	HG__TRY(hg__report_text(replay->ctx, replay->memory, &t->op, "%s",
@@ -162,7 +162,7 @@ hg_status hg__check_backward(struct hg__replay *replay, const struct hg__task *t
 		const struct hg__mat *din = &task->call.din[i];
 		if (!is_float_result(din))
 			continue;
-		const int32_t root = replay->tape->value[node->in[i]].root;
+		const int32_t root = replay->tape->recording.value[node->in[i]].root;
 		const struct hg__result r = {task, replay->replayed_count, 1, i, root,
 		                             *din, wide->call.din[i]};
 		HG__TRY(check_result(replay, &r, &replay->grad[root], replayed,
@@ -177,7 +177,7 @@ hg_status hg__check_backward(struct hg__replay *replay, const struct hg__task *t
 hg_status hg__check_addition(struct hg__replay *replay, const struct hg__task *task, int operand,
                              const struct hg__mat *before)
 {
-	const int32_t root = replay->tape->value[task->call.node->in[operand]].root;
+	const int32_t root = replay->tape->recording.value[task->call.node->in[operand]].root;
 	struct hg__value_info *info = &replay->grad[root];
 	const struct hg__result r = {.task = task,
 	                             .position = replay->replayed_count - 1,

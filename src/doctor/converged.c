@@ -51,8 +51,8 @@ static int moves_no_weight(const struct hg__replay *replay)
 
 int hg__is_converged(const struct hg__replay *replay, double gradient)
 {
-	const int32_t node = replay->tape->value[replay->tape->plan.output].node;
-	const struct hg__op *op = node >= 0 ? replay->tape->entry[node].node.op : NULL;
+	const int32_t node = replay->tape->recording.value[replay->tape->plan.output].node;
+	const struct hg__op *op = node >= 0 ? replay->tape->recording.entry[node].node.op : NULL;
 	const int is_entropy = op && hg__about(op)->traits & HG__ENTROPY;
 	return replay->loss == 0.0 ||
 	       (is_entropy && replay->loss >= 0.0 && replay->loss < F32_RESOLUTION) ||

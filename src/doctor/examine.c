@@ -58,7 +58,7 @@ static hg_status allocate_lists(struct hg__replay *replay)
 	hg_context *ctx = replay->ctx;
 	struct hg__report_memory **memory = replay->memory;
 	const hg_tape *tape = replay->tape;
-	const size_t values = (size_t)tape->values,
+	const size_t values = (size_t)tape->recording.values,
 	             tasks = (size_t)(tape->program.forwards + tape->program.backwards);
 	void *list = NULL;
 	HG__TRY(hg__report_alloc(ctx, memory, values, sizeof *replay->value, &list));

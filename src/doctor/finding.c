@@ -168,6 +168,6 @@ hg_status hg__finding_describe(struct hg__replay *replay, struct hg__finding *fi
 	count_terms(finding, sum);
 	HG__TRY(hg__list_operands(replay, r, f));
 	if (r->operand == HG__OUTPUT)
-		undo_shift(f, running, replay->tape->value[r->value].shift);
+		undo_shift(f, running, replay->tape->recording.value[r->value].shift);
 	return HG_OK;
 }

@@ -22,11 +22,11 @@ static void set_head_of(const struct hg__node *node, int operand, int64_t cols, 
 void hg__set_head(const struct hg__replay *replay, int32_t value, hg_finding *f)
 {
 	const hg_tape *tape = replay->tape;
-	const int64_t cols = tape->value[value].cols;
-	if (tape->value[value].node >= 0)
-		set_head_of(&tape->entry[tape->value[value].node].node, -1, cols, f);
-	for (int64_t k = 0; k < tape->entries; k++) {
-		const struct hg__node *node = &tape->entry[k].node;
+	const int64_t cols = tape->recording.value[value].cols;
+	if (tape->recording.value[value].node >= 0)
+		set_head_of(&tape->recording.entry[tape->recording.value[value].node].node, -1, cols, f);
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
+		const struct hg__node *node = &tape->recording.entry[k].node;
 		for (int i = 0; i < node->n_in && tape->plan.entry[k].alive; i++)
 			if (node->in[i] == value)
 				set_head_of(node, i, cols, f);

@@ -47,7 +47,7 @@ static hg_status add_element(struct listing *l, const char *role, const char *te
 static const char *name_of(const struct listing *l, int32_t value, char *text, size_t size)
 {
 	const hg_tape *tape = l->replay->tape;
-	const struct hg__value *v = &tape->value[hg__before_casts(tape, value)];
+	const struct hg__value *v = &tape->recording.value[hg__before_casts(tape, value)];
 	return v->kind == HG__PARAM ? v->param->name : hg__value_name(tape, v, text, size);
 }
 
@@ -149,7 +149,7 @@ hg_status hg__list_gradients(struct hg__replay *replay, hg_finding *f,
 	char name[160], text[192];
 	for (int i = 0; i < 2; i++) {
 		const struct hg__entry *entry =
-		    pair->entry[i] >= 0 ? &replay->tape->entry[pair->entry[i]] : NULL;
+		    pair->entry[i] >= 0 ? &replay->tape->recording.entry[pair->entry[i]] : NULL;
 		const char *role =
 		    i || pair->contributions < 3 ? "gradient through" : "gradient so far, the last through";
 		(void)snprintf(text, sizeof text, "%s",

@@ -65,13 +65,15 @@ static double features_row_sum(const struct hg__remedy_query *q)
 	const hg_tape *tape = q->replay->tape;
 	const struct hg__entry *entry = q->f->backward ? NULL : q->finding->entry;
 	while (entry) {
-		const int32_t in = entry->node.in[0], maker = tape->value[in].node;
+		const int32_t in = entry->node.in[0], maker = tape->recording.value[in].node;
 		if (entry->node.graph && entry->node.graph == q->replay->sparse_features)
 			return q->replay->sparse_features_row_sum;
 		if (maker < 0)
-			return tape->value[in].kind == HG__INPUT ? q->replay->value[in].max_row_sum : 0.0;
-		const int is_linear = hg__about(tape->entry[maker].node.op)->traits & HG__PROPORTIONAL;
-		entry = is_linear ? &tape->entry[maker] : NULL;
+			return tape->recording.value[in].kind == HG__INPUT ? q->replay->value[in].max_row_sum
+			                                                   : 0.0;
+		const int is_linear =
+		    hg__about(tape->recording.entry[maker].node.op)->traits & HG__PROPORTIONAL;
+		entry = is_linear ? &tape->recording.entry[maker] : NULL;
 	}
 	return 0.0;
 }

@@ -9,18 +9,18 @@
 static const struct hg__op *maker_of(const hg_tape *tape, const struct hg__entry *entry, int i)
 {
 	const int32_t in = i < entry->node.n_in ? entry->node.in[i] : -1;
-	const int32_t node = in >= 0 ? tape->value[in].node : -1;
+	const int32_t node = in >= 0 ? tape->recording.value[in].node : -1;
 	if (node < 0)
 		return NULL;
-	return hg__is_implicit_cast(tape, node) ? maker_of(tape, &tape->entry[node], 0)
-	                                        : tape->entry[node].node.op;
+	return hg__is_implicit_cast(tape, node) ? maker_of(tape, &tape->recording.entry[node], 0)
+	                                        : tape->recording.entry[node].node.op;
 }
 
 /* Is the result summed along its rows, or divided? Then the user has written a softmax by hand. */
 static int is_normalised(const hg_tape *tape, const struct hg__entry *entry)
 {
-	for (int64_t k = 0; k < tape->entries; k++) {
-		const struct hg__node *node = &tape->entry[k].node;
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
+		const struct hg__node *node = &tape->recording.entry[k].node;
 		const int reads = node->n_in > 0 && node->in[0] == entry->node.out;
 		const struct hg__about *about = hg__about(node->op);
 		if (reads && (about->traits & HG__SUMS_ROW || about->critical == HG__DIVISOR))
@@ -80,16 +80,17 @@ int hg__reads_weights(const struct hg__replay *replay, const struct hg__entry *e
 {
 	const hg_tape *tape = replay->tape;
 	struct hg__value_info *info = replay->value;
-	for (int64_t v = 0; v < tape->values; v++)
+	for (int64_t v = 0; v < tape->recording.values; v++)
 		info[v].affected = 0;
-	for (int64_t k = entry - tape->entry; k >= 0; k--) {
-		const struct hg__node *node = &tape->entry[k].node;
+	for (int64_t k = entry - tape->recording.entry; k >= 0; k--) {
+		const struct hg__node *node = &tape->recording.entry[k].node;
 		for (int i = 0; i < node->n_in; i++)
-			if (node->in[i] >= 0 && (&tape->entry[k] == entry || info[node->out].affected))
+			if (node->in[i] >= 0 &&
+			    (&tape->recording.entry[k] == entry || info[node->out].affected))
 				info[node->in[i]].affected = 1;
 	}
-	for (int64_t v = 0; v < tape->values; v++)
-		if (info[v].affected && tape->value[v].kind == HG__PARAM)
+	for (int64_t v = 0; v < tape->recording.values; v++)
+		if (info[v].affected && tape->recording.value[v].kind == HG__PARAM)
 			return 1;
 	return 0;
 }

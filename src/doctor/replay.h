@@ -119,22 +119,24 @@ HG_NODISCARD hg_status hg__edge_ends(hg_context *ctx, hg_graph *graph, int64_t e
 /* A cast that the tape recorded by itself so that types fit; the user did not write it. */
 static inline int hg__is_implicit_cast(const hg_tape *tape, int64_t entry)
 {
-	const struct hg__node *node = &tape->entry[entry].node;
+	const struct hg__node *node = &tape->recording.entry[entry].node;
 	if (!(node->op->traits & HG__CASTS))
 		return 0;
-	return tape->value[node->in[0]].cast_view[tape->value[node->out].dtype] == node->out;
+	return tape->recording.value[node->in[0]].cast_view[tape->recording.value[node->out].dtype] ==
+	       node->out;
 }
 /* The value itself, or the operand of the implicit casts that made it. */
 static inline int32_t hg__before_casts(const hg_tape *tape, int32_t value)
 {
-	while (tape->value[value].node >= 0 && hg__is_implicit_cast(tape, tape->value[value].node))
-		value = tape->entry[tape->value[value].node].node.in[0];
+	while (tape->recording.value[value].node >= 0 &&
+	       hg__is_implicit_cast(tape, tape->recording.value[value].node))
+		value = tape->recording.entry[tape->recording.value[value].node].node.in[0];
 	return value;
 }
 static inline const struct hg__entry *hg__entry_of(const struct hg__replay *replay,
                                                    const struct hg__task *task)
 {
-	return &replay->tape->entry[task->entry];
+	return &replay->tape->recording.entry[task->entry];
 }
 
 HG_EXTERN_C_END

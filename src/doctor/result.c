@@ -2,7 +2,7 @@
 
 struct hg__mat hg__value_mat(const hg_tape *tape, int32_t value)
 {
-	const struct hg__value *v = &tape->value[value];
+	const struct hg__value *v = &tape->recording.value[value];
 	return v->node < 0 ? v->tensor->mat : tape->program.view[value].value.mat;
 }
 
@@ -16,7 +16,8 @@ int hg__operands_finite(const struct hg__replay *replay, const struct hg__task *
 		if (node->in[i] >= 0 && task->call.in[i].data && replay->value[node->in[i]].bad)
 			return 0;
 	for (int i = 0; i < node->n_in && backward; i++) /* gradients that the op adds to */
-		if (task->call.adds >> i & 1u && replay->grad[replay->tape->value[node->in[i]].root].bad)
+		if (task->call.adds >> i & 1u &&
+		    replay->grad[replay->tape->recording.value[node->in[i]].root].bad)
 			return 0;
 	return !backward ||
 	       !(replay->grad[node->out].bad || (task->call.out.data && replay->value[node->out].bad));
@@ -25,7 +26,7 @@ int hg__operands_finite(const struct hg__replay *replay, const struct hg__task *
 hg_status hg__result_name(struct hg__replay *replay, const struct hg__result *r, const char **name)
 {
 	char text[160];
-	const struct hg__value *value = &replay->tape->value[r->value];
+	const struct hg__value *value = &replay->tape->recording.value[r->value];
 	const char *prefix = r->operand == HG__OUTPUT         ? ""
 	                     : r->operand == HG__INTERMEDIATE ? "gradient inside "
 	                                                      : "gradient of ";

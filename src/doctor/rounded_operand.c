@@ -48,14 +48,15 @@ static hg_status count_rounded_before(const struct hg__replay *replay, int32_t v
                                       int64_t col, int64_t *count)
 {
 	const hg_tape *tape = replay->tape;
-	while (!*count && tape->value[value].node >= 0) {
-		const struct hg__node *node = &tape->entry[tape->value[value].node].node;
-		const struct hg__value *x = &tape->value[node->in[0]];
+	while (!*count && tape->recording.value[value].node >= 0) {
+		const struct hg__node *node =
+		    &tape->recording.entry[tape->recording.value[value].node].node;
+		const struct hg__value *x = &tape->recording.value[node->in[0]];
 		const struct hg__task *maker = x->node >= 0 ? forward_task_of(tape, x->node) : NULL;
 		double wide = 0.0;
-		if (!maker || node->graph || x->rows != tape->value[value].rows)
+		if (!maker || node->graph || x->rows != tape->recording.value[value].rows)
 			return HG_OK;
-		col = x->cols == tape->value[value].cols ? col : -1;
+		col = x->cols == tape->recording.value[value].cols ? col : -1;
 		HG__TRY(count_rounded(replay, maker, row, col, count, &wide));
 		value = node->in[0];
 	}
@@ -81,7 +82,7 @@ hg_status hg__operand_was_rounded(const struct hg__replay *replay, const struct 
 	if (operand < 0)
 		return HG_OK;
 	const int32_t value = hg__before_casts(tape, node->in[operand]);
-	const struct hg__value *v = &tape->value[value];
+	const struct hg__value *v = &tape->recording.value[value];
 	const struct hg__mat mat = hg__value_mat(tape, value);
 	const int64_t i = mat.rows == 1 ? 0 : row, c = mat.cols == 1 ? 0 : col;
 	const struct hg__task *maker = v->node >= 0 ? forward_task_of(tape, v->node) : NULL;

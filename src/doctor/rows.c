@@ -28,16 +28,16 @@ static void share_kind(struct hg__rows *a, struct hg__rows *b)
 /* A parameter may happen to have as many rows as the result; its rows are weights all the same. */
 static int keeps_rows(const hg_tape *tape, const struct hg__node *node, int operand)
 {
-	const struct hg__value *in = &tape->value[node->in[operand]];
-	return in->rows == tape->value[node->out].rows && in->kind != HG__PARAM &&
+	const struct hg__value *in = &tape->recording.value[node->in[operand]];
+	return in->rows == tape->recording.value[node->out].rows && in->kind != HG__PARAM &&
 	       !(node->op->traits & (HG__GRAPH | HG__LOSS));
 }
 
 static void hand_on(struct hg__replay *replay)
 {
 	const hg_tape *tape = replay->tape;
-	for (int64_t k = 0; k < tape->entries; k++) {
-		const struct hg__node *node = &tape->entry[k].node;
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
+		const struct hg__node *node = &tape->recording.entry[k].node;
 		struct hg__rows *out = &replay->rows[node->out];
 		if (node->op->traits & HG__LOSS)
 			set_kind(out, HG_ROW_SCALAR, NULL);
@@ -57,12 +57,12 @@ static void hand_on(struct hg__replay *replay)
 void hg__rows_infer(struct hg__replay *replay)
 {
 	const hg_tape *tape = replay->tape;
-	for (int64_t v = 0; v < tape->values; v++)
-		if (tape->value[v].kind == HG__PARAM)
+	for (int64_t v = 0; v < tape->recording.values; v++)
+		if (tape->recording.value[v].kind == HG__PARAM)
 			set_kind(&replay->rows[v], HG_ROW_WEIGHT, NULL);
 	hand_on(replay);
 	hand_on(replay);
-	for (int64_t v = 0; v < tape->values; v++)
+	for (int64_t v = 0; v < tape->recording.values; v++)
 		set_kind(&replay->rows[v], HG_ROW_NODE, NULL);
 }
 

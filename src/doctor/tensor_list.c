@@ -11,7 +11,7 @@ hg_status hg__list_tensor(struct hg__replay *replay, const hg_doctor_tensor *ten
 		if (replay->tensors == replay->tensor_room)
 			return hg__fail(replay->ctx, HG_ERR_INTERNAL,
 			                "doctor: more tensors than a tape of %lld nodes has",
-			                (long long)replay->tape->entries);
+			                (long long)replay->tape->recording.entries);
 		*index = ++replay->tensors;
 	}
 	hg_doctor_tensor *t = &replay->tensor[*index - 1];

@@ -56,7 +56,7 @@ static hg_status count_zeroed(const struct hg__replay *replay, const struct hg__
 hg_status hg__find_rescaled_underflow(struct hg__replay *replay, const struct hg__result *r,
                                       const struct hg__scan *seen, int *underflows)
 {
-	const int shift = r->operand == HG__OUTPUT ? replay->tape->value[r->value].shift : 0;
+	const int shift = r->operand == HG__OUTPUT ? replay->tape->recording.value[r->value].shift : 0;
 	struct rescaled found = {.least = ldexp(hg_dtype_get(HG_F16)->min_subnormal, -1 - shift)};
 	if (shift <= 0 || r->stored.dtype != HG_F16 || seen->nonfinite || !seen->zeroed)
 		return HG_OK;

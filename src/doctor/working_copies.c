@@ -16,10 +16,11 @@
 /* Does an op of the step multiply by the f16 copy? */
 static int is_factor(const hg_tape *tape, const hg_param *param)
 {
-	for (int64_t k = 0; k < tape->entries; k++) {
-		const struct hg__node *node = &tape->entry[k].node;
+	for (int64_t k = 0; k < tape->recording.entries; k++) {
+		const struct hg__node *node = &tape->recording.entry[k].node;
 		for (int i = 0; i < node->n_in && tape->plan.entry[k].alive; i++) {
-			const struct hg__value *in = node->in[i] >= 0 ? &tape->value[node->in[i]] : NULL;
+			const struct hg__value *in =
+			    node->in[i] >= 0 ? &tape->recording.value[node->in[i]] : NULL;
 			if (in && in->kind == HG__PARAM && in->param == param && in->dtype == HG_F16 &&
 			    !(hg__about(node->op)->addends >> i & 1u))
 				return 1;
@@ -30,9 +31,9 @@ static int is_factor(const hg_tape *tape, const hg_param *param)
 
 static int32_t f16_value_of(const hg_tape *tape, const hg_param *param)
 {
-	for (int64_t v = 0; v < tape->values; v++)
-		if (tape->value[v].kind == HG__PARAM && tape->value[v].param == param &&
-		    tape->value[v].dtype == HG_F16)
+	for (int64_t v = 0; v < tape->recording.values; v++)
+		if (tape->recording.value[v].kind == HG__PARAM && tape->recording.value[v].param == param &&
+		    tape->recording.value[v].dtype == HG_F16)
 			return (int32_t)v;
 	return -1;
 }

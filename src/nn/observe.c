@@ -52,7 +52,7 @@ static int64_t steps_of(const struct hg__watch *w)
 
 static void fill_identity(const hg_tape *tape, const struct hg__spot *spot, hg_observation *o)
 {
-	const struct hg__entry *entry = spot->entry >= 0 ? &tape->entry[spot->entry] : NULL;
+	const struct hg__entry *entry = spot->entry >= 0 ? &tape->recording.entry[spot->entry] : NULL;
 	o->node = spot->entry;
 	o->backward = spot->gradient;
 	o->name = spot->name;
@@ -61,9 +61,10 @@ static void fill_identity(const hg_tape *tape, const struct hg__spot *spot, hg_o
 	o->dtype = spot->mat.dtype;
 	o->rows = spot->mat.rows;
 	o->cols = spot->mat.cols;
-	o->shift = spot->gradient ? 0 : tape->value[spot->value].shift;
-	o->bound = spot->gradient ? hg__bound_of_gradient(&tape->value[spot->value], o->loss_scale)
-	                          : tape->value[spot->value].known[HG__ASSUMED].largest;
+	o->shift = spot->gradient ? 0 : tape->recording.value[spot->value].shift;
+	o->bound = spot->gradient
+	               ? hg__bound_of_gradient(&tape->recording.value[spot->value], o->loss_scale)
+	               : tape->recording.value[spot->value].known[HG__ASSUMED].largest;
 }
 
 static void fill_counts(const struct hg__observed *seen, hg_observation *o)

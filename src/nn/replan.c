@@ -73,10 +73,12 @@ static hg_status promote_overflowed(hg_train *t, const hg_step_info *bad, int *c
 		return HG_OK;
 	if (entry < 0)
 		HG__TRY(find_overflow(t, &entry));
-	if (entry < 0 || t->tape->value[t->tape->entry[entry].node.out].dtype != HG_F16)
+	if (entry < 0 ||
+	    t->tape->recording.value[t->tape->recording.entry[entry].node.out].dtype != HG_F16)
 		return HG_OK;
-	hg__value_name(t->tape, &t->tape->value[t->tape->entry[entry].node.out], name, sizeof name);
-	const int before = t->tape->entry[entry].node.shift;
+	hg__value_name(t->tape, &t->tape->recording.value[t->tape->recording.entry[entry].node.out],
+	               name, sizeof name);
+	const int before = t->tape->recording.entry[entry].node.shift;
 	int shift = 0;
 	HG__TRY(hg__tape_promote(t->tape, entry, &shift, changed));
 	if (!*changed)

@@ -103,7 +103,8 @@ static void record(struct ranges_case *c, struct ranges_world *w)
 	                              plan->sample.n_in, buffers, plan->sample.attr, HG__ATTR_BYTES);
 	CHECK_MSG(out.id >= 0, "%s (%s) was not recorded: %s", plan->op->name, plan->sample.what,
 	          hg_context_error(w->ctx));
-	c->line = &c->tape->entry[c->tape->value[hg__tape_index(c->tape, out)].node];
+	c->line =
+	    &c->tape->recording.entry[c->tape->recording.value[hg__tape_index(c->tape, out)].node];
 }
 
 /* ---- running ---- */
@@ -119,7 +120,7 @@ static struct hg__mat result(struct ranges_world *w, hg_dtype dtype, int64_t row
 static void place_results(struct ranges_case *c, struct ranges_world *w)
 {
 	const struct hg__node *node = &c->line->node;
-	const struct hg__value *value = c->tape->value, *out = &value[node->out];
+	const struct hg__value *value = c->tape->recording.value, *out = &value[node->out];
 	c->out = result(w, out->dtype, out->rows, out->cols);
 	c->call.out = ranges_on_device(&w->arena, c->out);
 	for (int i = 0; i < HG__MAX_AUX; i++)

@@ -137,7 +137,7 @@ static void judge_gradients(const struct ranges_case *c, struct ranges_score *sc
 	             scale = ldexp(1.0, (int)test_below(c->plan->policy ? 25 : 1));
 	struct hg__known_gradient r[HG__MAX_IN], at_one[HG__MAX_IN];
 	if (node->op->traits & HG__LOSS)
-		CHECK_OK(hg__tape_count_rows(c->tape, &c->tape->entry[0].node));
+		CHECK_OK(hg__tape_count_rows(c->tape, &c->tape->recording.entry[0].node));
 	range_back(c, 1.0, r);
 	range_back(c, scale, at_one);
 	for (int i = 0; i < node->n_in; i++) {
@@ -155,7 +155,7 @@ static void judge_gradients(const struct ranges_case *c, struct ranges_score *sc
 static void judge(const struct ranges_case *c, struct ranges_score *score)
 {
 	const struct hg__node *node = &c->line->node;
-	const struct hg__known *known = c->tape->value[node->out].known;
+	const struct hg__known *known = c->tape->recording.value[node->out].known;
 	int64_t others = 0;
 	score->cases++;
 	score->lined_up += c->plan->lined_up;

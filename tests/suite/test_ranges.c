@@ -79,7 +79,7 @@ static hg_verdict star(hg_context *ctx, hg_params *params, int64_t degree, hg_ha
 	hg_half out = 0;
 	CHECK_OK(hg_tensor_download(hg_tape_value(tape, y), &out, HG_F16));
 	*result = (double)hg_half_to_float(out);
-	const hg_verdict verdict = tape->entry[0].node.verdict;
+	const hg_verdict verdict = tape->recording.entry[0].node.verdict;
 	hg_tape_free(tape);
 	hg_tensor_free(features);
 	hg_graph_free(graph);

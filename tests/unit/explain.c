@@ -87,8 +87,8 @@ static void softmax_rows_sum_to_one(void)
 	             z = hg_spmm(b.tape, b.graph, x, hg_dropout(b.tape, p, 0.5f), HG_NORM_NONE, 1.0f);
 	hg_tape_keep(b.tape, y);
 	CHECK_OK(hg_tape_compile(b.tape, z));
-	const struct hg__value *plain = &b.tape->value[hg__tape_index(b.tape, y)],
-	                       *dropped = &b.tape->value[hg__tape_index(b.tape, z)];
+	const struct hg__value *plain = &b.tape->recording.value[hg__tape_index(b.tape, y)],
+	                       *dropped = &b.tape->recording.value[hg__tape_index(b.tape, z)];
 	CHECK(plain->known[HG__UNCONDITIONAL].largest >= 4.0 &&
 	      plain->known[HG__UNCONDITIONAL].largest < 4.01);
 	CHECK(dropped->known[HG__UNCONDITIONAL].largest >= 8.0 &&
@@ -113,7 +113,7 @@ static void sums_are_of_one_graph(void)
 	    hg_spmm(b.tape, star, x, hg_dropout(b.tape, hg_edge_softmax(b.tape, b.graph, e), 0.0f),
 	            HG_NORM_NONE, 1.0f);
 	CHECK_OK(hg_tape_compile(b.tape, y));
-	CHECK(b.tape->value[hg__tape_index(b.tape, y)].known[HG__UNCONDITIONAL].largest >=
+	CHECK(b.tape->recording.value[hg__tape_index(b.tape, y)].known[HG__UNCONDITIONAL].largest >=
 	      4.0 * (double)M);
 	hg_tape_free(b.tape);
 	b.tape = NULL;

@@ -78,7 +78,8 @@ static struct result run_chain(struct bench *b, const struct recipe *r, const hg
 	result.y = download(hg_tape_value(b->tape, y));
 	result.dx = download(hg_tape_grad(b->tape, in));
 	result.db = download(hg_param_grad(param(b, "b", 1, COLS)));
-	const char *title = b->tape->entry[b->tape->value[hg__tape_index(b->tape, y)].node].title;
+	const char *title =
+	    b->tape->recording.entry[b->tape->recording.value[hg__tape_index(b->tape, y)].node].title;
 	CHECK(separate ? !title : title && strcmp(title, r->title) == 0);
 	hg_tape_free(b->tape);
 	b->tape = NULL;
@@ -225,7 +226,8 @@ static void run_ending(struct bench *b, const struct ending *e, const hg_tensor 
 	CHECK_OK(hg_tape_backward(b->tape));
 	const int parts =
 	    1 + (e->own != NO_OWN) + e->recipe.bias + (e->recipe.act > 0) + (e->recipe.p > 0.0f);
-	const char *title = b->tape->entry[b->tape->value[hg__tape_index(b->tape, y)].node].title;
+	const char *title =
+	    b->tape->recording.entry[b->tape->recording.value[hg__tape_index(b->tape, y)].node].title;
 	CHECK_MSG(separate ? !title : title && strcmp(title, e->title) == 0, "%s: is %s", e->title,
 	          title ? title : "apart");
 	CHECK_EQ_I(b->tape->plan.alive, separate ? 1 + parts : 2);
@@ -481,14 +483,15 @@ static void the_whole_has_one_verdict(void)
 			}
 			CHECK_OK(hg_tape_compile(b.tape, y));
 			const struct hg__entry *line =
-			    &b.tape->entry[b.tape->value[hg__tape_index(b.tape, y)].node];
+			    &b.tape->recording.entry[b.tape->recording.value[hg__tape_index(b.tape, y)].node];
 			/* promoted: x and b are cast */
 			CHECK(line->node.op == &hg__op_epilogue &&
 			      b.tape->plan.alive == (line->node.verdict == HG_PROMOTED ? 3 : 1));
 			CHECK_EQ_I(line->node.verdict, !large                            ? HG_PROVED
 			                               : choices[i] == HG_UNPROVED_GUARD ? HG_GUARDED
 			                                                                 : HG_PROMOTED);
-			const double stored = b.tape->value[line->node.out].known[HG__ASSUMED].largest;
+			const double stored =
+			    b.tape->recording.value[line->node.out].known[HG__ASSUMED].largest;
 			CHECK(stored >= (large ? 65504.0 : 40000.0) && stored <= (large ? 160001.0 : 40100.0));
 			bench_close(&b);
 		}

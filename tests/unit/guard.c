@@ -307,7 +307,8 @@ static void what_the_loss_does_not_read_trips_all_the_same(void)
 			if (rows[i].trips) {
 				CHECK(!info.applied && info.reason == HG_STEP_SKIPPED_FORWARD &&
 				      info.loss_scale == 65536.0f);
-				CHECK(strncmp(hg__entry_title(&b.tape->entry[info.overflow_node]), "spmm", 4) == 0);
+				CHECK(strncmp(hg__entry_title(&b.tape->recording.entry[info.overflow_node]), "spmm",
+				              4) == 0);
 				CHECK_MSG(info.overflow_amax == rows[i].amax, "%s: %g", rows[i].what,
 				          (double)info.overflow_amax);
 			}
@@ -371,7 +372,7 @@ static void a_loop_of_ones_own_goes_on(void)
 	CHECK(!info.applied && info.reason == HG_STEP_SKIPPED_FORWARD &&
 	      info.overflow_amax == 80000.0f);
 	CHECK_STATUS(hg_tape_replan(b.tape, -1, &shift), HG_ERR_ARG);
-	CHECK_STATUS(hg_tape_replan(b.tape, (int32_t)b.tape->entries, &shift), HG_ERR_ARG);
+	CHECK_STATUS(hg_tape_replan(b.tape, (int32_t)b.tape->recording.entries, &shift), HG_ERR_ARG);
 	CHECK_OK(hg_tape_replan(b.tape, info.overflow_node, &shift));
 	CHECK_EQ_I(shift, 0); /* concat reads it: f32 */
 	CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &again));

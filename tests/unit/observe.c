@@ -199,7 +199,7 @@ static void it_says_what_was_there(void)
 				if (seen.node < 0)
 					check_parameter(&r, &seen);
 			}
-			for (int64_t k = 0; k < r.b.tape->entries; k++)
+			for (int64_t k = 0; k < r.b.tape->recording.entries; k++)
 				backs += r.b.tape->plan.entry[k].back;
 			CHECK_EQ_I(values, r.b.tape->plan.alive);
 			CHECK(gradients > 0 && gradients <= backs - 1); /* some share one */

@@ -240,9 +240,9 @@ static void least_magnitude_allows_for_underflow(void)
 		CHECK_OK(hg_tensor_download(hg_tape_value(t, d), got, HG_F32));
 		for (int i = 0; i < 4; i++)
 			CHECK_MSG(fabs((double)got[i]) <=
-			              t->value[hg__tape_index(t, d)].known[HG__UNCONDITIONAL].largest,
+			              t->recording.value[hg__tape_index(t, d)].known[HG__UNCONDITIONAL].largest,
 			          "x 2^-%d: 1 / %g, at most %g", shift, 1.0 / (double)got[i],
-			          t->value[hg__tape_index(t, d)].known[HG__UNCONDITIONAL].largest);
+			          t->recording.value[hg__tape_index(t, d)].known[HG__UNCONDITIONAL].largest);
 		bench_close(&b);
 	}
 }
@@ -366,8 +366,8 @@ static void largest_power_is_tried_before_f32(void)
 			const hg_var z = hg_scale(tape, y, 1e-9f),
 			             t = hg_tape_input(tape, target, "target", 1.0);
 			CHECK_OK(hg_tape_compile(tape, hg_mse(tape, z, t, hg_none())));
-			const hg_dtype dtype = tape->value[tape->entry[0].node.out].dtype;
-			CHECK_EQ_I(tape->entry[0].node.shift, rows[i].shift[again]);
+			const hg_dtype dtype = tape->recording.value[tape->recording.entry[0].node.out].dtype;
+			CHECK_EQ_I(tape->recording.entry[0].node.shift, rows[i].shift[again]);
 			CHECK_EQ_I(dtype, again < 2 ? HG_F16 : HG_F32);
 			CHECK_EQ_I(tripped_by_forward(&b, tape), rows[i].overflow_node[again]);
 			if (dtype == HG_F16) {

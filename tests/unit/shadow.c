@@ -148,8 +148,9 @@ static void a_root_needs_a_sign(void)
 				x = hg_relu(b.tape, x);
 			const hg_var y = hg_sqrt(b.tape, x);
 			CHECK(y.id >= 0);
-			const struct hg__value *value = &b.tape->value[hg__tape_index(b.tape, y)];
-			CHECK_EQ_I(b.tape->entry[value->node].node.verdict, good ? HG_PROVED : HG_GUARDED);
+			const struct hg__value *value = &b.tape->recording.value[hg__tape_index(b.tape, y)];
+			CHECK_EQ_I(b.tape->recording.entry[value->node].node.verdict,
+			           good ? HG_PROVED : HG_GUARDED);
 			CHECK((value->known[HG__UNCONDITIONAL].largest < 257.0) == good);
 			CHECK((hg_shadow_sqrt(b.tape, x).id >= 0) == good);
 			CHECK_EQ_I(hg_tape_status(b.tape), good ? HG_OK : HG_ERR_RANGE);
@@ -175,8 +176,8 @@ static void is_a_half(const struct row *op, hg_unproved unproved, int64_t rows, 
 	const hg_var y = record(op, 1, b.tape, &o);
 	CHECK_MSG(y.id >= 0, "%s, policy %d, [%d, %d]: %s", op->name, (int)unproved, (int)rows,
 	          (int)cols, hg_context_error(b.ctx));
-	const struct hg__value *value = &b.tape->value[hg__tape_index(b.tape, y)];
-	const struct hg__node *node = &b.tape->entry[value->node].node;
+	const struct hg__value *value = &b.tape->recording.value[hg__tape_index(b.tape, y)];
+	const struct hg__node *node = &b.tape->recording.entry[value->node].node;
 	CHECK_MSG(node->verdict == (node->op->traits & HG__LOSS ? HG_EXACT : HG_PROVED), "%s: %s",
 	          op->name, hg_verdict_name(node->verdict));
 	CHECK_EQ_I(value->dtype, node->op->traits & HG__LOSS ? HG_F32 : HG_F16);
@@ -260,8 +261,8 @@ static void measured_bounds_are_taken(void)
 	const hg_var w = hg_tape_param(b.tape, param(&b, "w", 6, 4)),
 	             y = hg_shadow_row_sum(b.tape, hg_shadow_exp(b.tape, w));
 	CHECK_MSG(y.id >= 0, "%s", hg_context_error(b.ctx));
-	CHECK_EQ_I(b.tape->entry[0].node.verdict, HG_GUARDED);
-	CHECK_EQ_I(b.tape->entry[1].node.verdict, HG_GUARDED);
+	CHECK_EQ_I(b.tape->recording.entry[0].node.verdict, HG_GUARDED);
+	CHECK_EQ_I(b.tape->recording.entry[1].node.verdict, HG_GUARDED);
 	/* the assumption broke: where a plain op goes on in f32, this one ends */
 	int news = 0, shift = 0;
 	hg_tape *again = NULL;
@@ -299,7 +300,7 @@ static void facts_pass_through(void)
 	} rows[] = {
 	    {share, exp(6.0) / 5.0, 1}, {lse, 3.0 + log(5.0), 0}, {small, 1.0, 1}, {less, 1.0, 1}};
 	for (int i = 0; i < 4; i++) {
-		const struct hg__value *value = &t->value[hg__tape_index(t, rows[i].var)];
+		const struct hg__value *value = &t->recording.value[hg__tape_index(t, rows[i].var)];
 		CHECK_MSG(value->known[HG__ASSUMED].largest >= rows[i].most * (1.0 - 1e-12) &&
 		              value->known[HG__ASSUMED].largest <= 1.01 * rows[i].most,
 		          "%d: bound %g, expected %g", i, value->known[HG__ASSUMED].largest, rows[i].most);

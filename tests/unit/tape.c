@@ -103,8 +103,9 @@ static void policies_decide_the_types(void)
 		CHECK_OK(hg_tape_forward(b.tape));
 		CHECK_EQ_I(hg_tensor_dtype(hg_tape_value(b.tape, mean)), HG_F16);
 		CHECK_EQ_I(hg_tensor_dtype(hg_tape_value(b.tape, y)), rows[i].out);
-		CHECK_EQ_I(b.tape->entry[0].node.verdict, HG_PROVED); /* the input's cast */
-		CHECK_EQ_I(b.tape->entry[b.tape->value[hg__tape_index(b.tape, y)].node].node.verdict,
+		CHECK_EQ_I(b.tape->recording.entry[0].node.verdict, HG_PROVED); /* the input's cast */
+		CHECK_EQ_I(b.tape->recording.entry[b.tape->recording.value[hg__tape_index(b.tape, y)].node]
+		               .node.verdict,
 		           rows[i].linear);
 		bench_close(&b);
 	}
@@ -113,7 +114,7 @@ static void policies_decide_the_types(void)
 static hg_dtype type_of(const struct bench *b, hg_var var)
 {
 	CHECK(var.id >= 0);
-	return b->tape->value[hg__tape_index(b->tape, var)].dtype;
+	return b->tape->recording.value[hg__tape_index(b->tape, var)].dtype;
 }
 
 /* An input that f16 cannot hold makes its node f32; the result goes back to f16 behind a guard.
@@ -162,9 +163,9 @@ static void accumulation_is_the_policys(void)
 		            hg_linear(b.tape, x, hg_tape_param(b.tape, param(&b, "w", 5, 4)), HG_NONE),
 		            HG_NONE, HG_NORM_NONE, 1.0f);
 		CHECK(y.id >= 0);
-		CHECK_EQ_I(b.tape->entry[0].node.accumulate, HG_ACC_F32);
-		CHECK_EQ_I(b.tape->entry[1].node.accumulate, policies[i].accumulate);
-		CHECK_EQ_I(b.tape->entry[1].node.verdict,
+		CHECK_EQ_I(b.tape->recording.entry[0].node.accumulate, HG_ACC_F32);
+		CHECK_EQ_I(b.tape->recording.entry[1].node.accumulate, policies[i].accumulate);
+		CHECK_EQ_I(b.tape->recording.entry[1].node.verdict,
 		           i ? HG_GUARDED : HG_EXACT); /* three times 65504 */
 		bench_close(&b);
 	}
@@ -183,8 +184,8 @@ static void casts_are_made_once(void)
 	const hg_var sum = hg_add(b.tape, one, hg_scale(b.tape, two, 0.5f));
 	CHECK_OK(hg_tape_compile(b.tape, sum));
 	int casts = 0;
-	for (int64_t k = 0; k < b.tape->entries; k++)
-		casts += strcmp(b.tape->entry[k].node.op->name, "cast") == 0;
+	for (int64_t k = 0; k < b.tape->recording.entries; k++)
+		casts += strcmp(b.tape->recording.entry[k].node.op->name, "cast") == 0;
 	CHECK_EQ_I(casts, 1);
 	CHECK_EQ_I(hg_tensor_dtype(hg_tape_value(b.tape, sum)), HG_F32);
 	CHECK_OK(hg_tape_forward(b.tape));

@@ -181,7 +181,7 @@ static hg_status part_report(struct profile *p, const hg_tape *tape, int k, doub
 	struct result r = result_new("part", name, p->b->policy->name);
 	HG__TRY(p->b->device->elapsed(p->b->ctx, p->marks, k, k + 1, &ms));
 	if (k < p->count) {
-		const struct hg__node *node = &tape->entry[p->at[k].line].node;
+		const struct hg__node *node = &tape->recording.entry[p->at[k].line].node;
 		snprintf(name, sizeof name, "%.40s%s%.40s%s", node->scope, *node->scope ? "/" : "",
 		         node->op->name, p->at[k].backward ? " back" : "");
 	} else {
@@ -216,7 +216,7 @@ static hg_status profile_parts(struct profile *p, hg_train *train, double epoch_
 
 static hg_status profile(struct bench *b, hg_train *train, double epoch_ms)
 {
-	struct profile p = {.b = b, .capacity = 2 * (int)train->tape->entries + 4};
+	struct profile p = {.b = b, .capacity = 2 * (int)train->tape->recording.entries + 4};
 	p.at = calloc((size_t)p.capacity, sizeof *p.at);
 	hg_status status = p.at ? b->device->marks_create(b->ctx, p.capacity, &p.marks)
 	                        : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for a profile");
@@ -334,7 +334,7 @@ static hg_status round_measure(struct bench *b, hg_train *train, struct outcome 
 	HG__TRY(hg_optim_info(train->optim, &before));
 	HG__TRY(steps_measure(b, train->step, ms));
 	HG__TRY(hg_step_read(train->step, 0, &o->loss, &after));
-	*settled = ends_well(b, &after) || ++o->rounds > 2 * (int64_t)train->tape->entries;
+	*settled = ends_well(b, &after) || ++o->rounds > 2 * (int64_t)train->tape->recording.entries;
 	o->lost += *settled ? after.skipped - before.skipped : 0;
 	return HG_OK;
 }

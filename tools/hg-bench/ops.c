@@ -92,7 +92,7 @@ static hg_status loss_make(struct bench *b, struct trial *t, hg_var out, hg_var 
 	const int32_t index = hg__tape_index(t->tape, out);
 	if (index < 0)
 		return hg_tape_status(t->tape);
-	const struct hg__value *value = &t->tape->value[index];
+	const struct hg__value *value = &t->tape->recording.value[index];
 	hg_tensor **target = &t->tensor[HG__MAX_IN];
 	HG__TRY(hg_tensor_create(b->ctx, HG_F32, value->rows, value->cols, target));
 	*loss = hg_mse(t->tape, out, hg_tape_input(t->tape, *target, "target", 0.0), HG_NONE);

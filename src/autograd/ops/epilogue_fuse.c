@@ -12,8 +12,8 @@ struct hg__chain hg__epilogue_chain(const hg_tape *tape, int32_t last)
 {
 	struct hg__chain chain = {0};
 	int stage = EPILOGUE_STAGES;
-	for (int32_t k = last; k >= 0; k = hg__previous_entry(tape, &tape->entry[k].node)) {
-		const int own = epilogue_stage(tape->entry[k].node.op);
+	for (int32_t k = last; k >= 0; k = hg__previous_entry(tape, &tape->recording.entry[k].node)) {
+		const int own = epilogue_stage(tape->recording.entry[k].node.op);
 		if (own < 0 || own >= stage)
 			break;
 		stage = own;
@@ -41,13 +41,13 @@ void hg__epilogue_take(struct hg__node *whole, struct hg__epilogue_attr *attr,
 
 static struct hg__entry build_epilogue(const hg_tape *tape, const struct hg__chain *chain)
 {
-	struct hg__entry entry = tape->entry[chain->entry[0]];
+	struct hg__entry entry = tape->recording.entry[chain->entry[0]];
 	struct hg__epilogue_attr attr = {0};
 	entry.node.op = &hg__op_epilogue;
-	entry.node.scope = tape->entry[chain->entry[chain->length - 1]].node.scope;
+	entry.node.scope = tape->recording.entry[chain->entry[chain->length - 1]].node.scope;
 	entry.node.n_in = 1;
 	for (int i = 0; i < chain->length; i++) {
-		const struct hg__node *node = &tape->entry[chain->entry[i]].node;
+		const struct hg__node *node = &tape->recording.entry[chain->entry[i]].node;
 		hg__epilogue_take(&entry.node, &attr, node);
 		entry.node.verdict = hg__verdict_worse(entry.node.verdict, node->verdict);
 	}

@@ -11,8 +11,8 @@
 
 static int is_f32_aggregation(const hg_tape *tape, int32_t entry)
 {
-	return entry >= 0 && tape->entry[entry].node.op == &hg__op_spmm &&
-	       tape->entry[entry].node.accumulate == HG_ACC_F32;
+	return entry >= 0 && tape->recording.entry[entry].node.op == &hg__op_spmm &&
+	       tape->recording.entry[entry].node.accumulate == HG_ACC_F32;
 }
 
 /* The operand of this sum of two that an aggregation makes; -1: none. Of combine only operand 1 can
@@ -31,7 +31,7 @@ static int aggregated_operand(const hg_tape *tape, const struct hg__node *node)
 static int may_end(const hg_tape *tape, const struct hg__chain *parts)
 {
 	for (int i = 0; i < parts->length; i++)
-		if (tape->entry[parts->entry[i]].node.op->act > HG__ACT_SUM_EPILOGUES)
+		if (tape->recording.entry[parts->entry[i]].node.op->act > HG__ACT_SUM_EPILOGUES)
 			return 0;
 	return 1;
 }
@@ -42,13 +42,14 @@ static struct hg__chain match_aggregation(const hg_tape *tape, int32_t last)
 {
 	const struct hg__chain parts = hg__epilogue_chain(tape, last);
 	struct hg__chain chain = parts;
-	int32_t k = chain.length
-	                ? hg__previous_entry(tape, &tape->entry[chain.entry[chain.length - 1]].node)
-	                : last;
-	const int i = k < 0 ? -1 : aggregated_operand(tape, &tape->entry[k].node);
+	int32_t k =
+	    chain.length
+	        ? hg__previous_entry(tape, &tape->recording.entry[chain.entry[chain.length - 1]].node)
+	        : last;
+	const int i = k < 0 ? -1 : aggregated_operand(tape, &tape->recording.entry[k].node);
 	if (i >= 0) {
 		chain.entry[chain.length++] = k;
-		k = hg__sole_maker(tape, &tape->entry[k].node, i);
+		k = hg__sole_maker(tape, &tape->recording.entry[k].node, i);
 	}
 	if (!chain.length || !may_end(tape, &parts) || !is_f32_aggregation(tape, k))
 		chain.length = 0;
@@ -73,8 +74,8 @@ static void take_sum_operand(const hg_tape *tape, struct hg__node *whole,
  * what its gradient needs. */
 static struct hg__entry build_aggregation(const hg_tape *tape, const struct hg__chain *chain)
 {
-	const struct hg__node *sum = &tape->entry[chain->entry[chain->length - 1]].node;
-	struct hg__entry entry = tape->entry[chain->entry[0]];
+	const struct hg__node *sum = &tape->recording.entry[chain->entry[chain->length - 1]].node;
+	struct hg__entry entry = tape->recording.entry[chain->entry[0]];
 	struct hg__node *node = &entry.node;
 	struct hg__spmm_epilogue_attr attr = {0};
 	struct hg__node parts = {.in = {-1, -1}, .aux = {-1, -1}};
@@ -87,7 +88,7 @@ static struct hg__entry build_aggregation(const hg_tape *tape, const struct hg__
 	node->in[1] = sum->in[1];
 	node->in[Z] = node->in[EPS] = -1;
 	for (int i = 0; i < chain->length; i++) {
-		const struct hg__node *part = &tape->entry[chain->entry[i]].node;
+		const struct hg__node *part = &tape->recording.entry[chain->entry[i]].node;
 		node->verdict = hg__verdict_worse(node->verdict, part->verdict);
 		if (epilogue_stage(part->op) >= 0)
 			hg__epilogue_take(&parts, &attr.act_drop, part);
