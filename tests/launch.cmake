@@ -2,7 +2,8 @@
 # src/kernels/cuda/launch.cuh may begin before the one in front of it has ended, so it waits: in a
 # file that calls launch() every kernel calls after_previous(), and none is queued in another way.
 set(count 0)
-file(GLOB files ${SOURCE}/src/kernels/cuda/*.cu ${SOURCE}/src/kernels/cuda/*.cuh)
+file(GLOB files ${SOURCE}/src/kernels/cuda/*.cu ${SOURCE}/src/kernels/cuda/*.cuh
+  ${SOURCE}/tools/hg-bench/variants/*.cu)
 list(REMOVE_ITEM files ${SOURCE}/src/kernels/cuda/launch.cuh)
 foreach(path ${files})
   file(READ ${path} text)

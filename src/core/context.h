@@ -39,8 +39,8 @@ struct hg_context {
 hg_status hg__fail(hg_context *ctx, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 void hg__log(hg_context *ctx, hg_log_level level, const char *format, ...) HG_PRINTF(3, 4);
 /* hg__log, but only once in each context for each key below 64. It is for decisions that every call
- * makes anew. kernels/spmm_variants.h defines all keys except those named here. */
-enum { HG__LOG_DIRECTED = 62, HG__LOG_FORKED = 63 };
+ * makes anew. */
+enum { HG__LOG_DIRECTED, HG__LOG_FORKED, HG__LOG_TILES };
 void hg__log_once(hg_context *ctx, unsigned key, hg_log_level level, const char *format, ...)
     HG_PRINTF(4, 5);
 

@@ -1,5 +1,4 @@
-/* A plan while it is built in host memory, and its transfer to the device. It serves both builders
- * of plans: plan.c and hg__spmm_groups (kernels/spmm_variants.c). */
+/* A plan while it is built in host memory, and its transfer to the device. */
 #ifndef HG_CORE_PLAN_STORE_H
 #define HG_CORE_PLAN_STORE_H
 

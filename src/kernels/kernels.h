@@ -124,11 +124,6 @@ struct hg__spmm_args {
 	hg_accumulate accumulate;
 	struct hg__sum_epilogue epilogue;
 	struct hg__overflow_flag overflow;
-	/* 0: AUTO. Else a variant of the GPU by its number in spmm_variants.h, for measurements. A
-	 * variant that cannot compute this call is replaced by the next one in its table row. */
-	int variant;
-	/* plan of hg__spmm_groups, for the variants that need it; else NULL */
-	const struct hg__plan *groups;
 };
 
 /* Y[i, c] = max over entries of row i of X[col, c]; a NaN wins. 0 for an empty row. arg[i, c] is

@@ -185,7 +185,8 @@ expect 2 'unexpected argument "sddmm" after spmm' spmm sddmm
 expect 2 'features is "8,"' spmm --features 8,
 expect 2 'features is "8x"' spmm --features 8x
 expect 2 'precision is "fp8"' spmm --precision fp8
-expect 2 'variant is "fastest"' spmm --variant fastest
+expect 2 'variant is "fastest", expected for spmm all, or one of:' spmm --variant fastest
+grep -q "^  vertex-32 " "$scratch/out" || fail "--variant fastest: the variants are not listed"
 expect 2 'peer is "cublas"' spmm --peer cublas
 expect 2 "peer cusparse needs a GPU" spmm --device cpu --peer cusparse
 expect 2 'reorder is "fast", expected one of auto|community|leading|rcm|degree|original' spmm \

@@ -6,79 +6,47 @@
 #include "core/context.h"
 #include "core/plan_tiles.h"
 #include "graphs.h"
-#include "kernels/spmm_variants.h"
 #include "precision/bound.h"
+#include "spmm_variants.h"
 #include "suite/battery.h"
 
-/* The variants of spmm: each takes the whole battery of the op in the place of the kernel that
- * training uses, wherever it accepts the call; then the sums that tell them apart. On the CPU every
- * call is computed by the only variant. */
+/* The variants of spmm that hg-bench measures: each takes the whole battery of the op in the place
+ * of the kernel that training uses, wherever it can compute the call; then the sums that tell them
+ * apart. A CPU has the one kernel, which then computes every call. */
 
 /* ---- the battery, with a variant in the kernel's place ---- */
 
 static struct {
-	enum hg__spmm_variant variant;
+	enum spmm_variant_id variant;
 	int64_t taken, passed_on;
 } wanted;
 
-/* What a variant wants beside the graph: its groups or its tiles, and a plan that has them. */
-struct extras {
-	struct hg__plan *groups, plan;
-	struct hg__tiles *tiles;
-};
-
-static hg_status extras_build(hg_context *ctx, const struct hg__csr *csr,
-                              const struct hg__spmm_spec *spec, const int64_t *rowptr,
-                              struct extras *e)
+/* Computes a call by the variant, or by the kernel that training uses if the variant cannot. Sets
+ * *why as spmm_variant_open does. */
+static hg_status spmm_by(hg_context *ctx, enum spmm_variant_id id, const struct hg__spmm_args *a,
+                         const char **why)
 {
-	const struct hg__tile_terms any = {0, 0, 1};
-	if (spec->group)
-		return hg__spmm_groups(ctx, csr->rows, rowptr, spec->group, &e->groups);
-	HG__TRY(hg__tiles_build(ctx, csr, rowptr, &any, &e->tiles));
-	e->plan = *csr->plan;
-	e->plan.tiles = e->tiles;
-	return HG_OK;
-}
-
-static hg_status extras_open(hg_context *ctx, enum hg__spmm_variant variant,
-                             struct hg__spmm_args *a, struct extras *e)
-{
-	const struct hg__spmm_spec *spec = &hg__spmm_specs[variant];
-	const struct hg__csr *csr = &a->csr;
-	memset(e, 0, sizeof *e);
-	a->variant = (int)variant;
-	if (!spec->group && spec->share != HG__SHARE_TILES)
-		return HG_OK;
-	int64_t *rowptr = calloc((size_t)csr->rows + 1, sizeof *rowptr);
+	struct spmm_variant_call call;
+	int64_t *rowptr = calloc((size_t)a->csr.rows + 1, sizeof *rowptr);
 	CHECK(rowptr);
-	hg_status status =
-	    ctx->backend->copy_out(ctx, rowptr, csr->rowptr, ((size_t)csr->rows + 1) * sizeof *rowptr);
+	CHECK_OK(ctx->backend->copy_out(ctx, rowptr, a->csr.rowptr,
+	                                ((size_t)a->csr.rows + 1) * sizeof *rowptr));
+	hg_status status = spmm_variant_open(ctx, id, a, rowptr, &call, why);
 	if (status == HG_OK)
-		status = extras_build(ctx, csr, spec, rowptr, e);
+		status = *why ? ctx->backend->kernels->spmm(ctx, a) : spmm_variant_run(&call);
+	spmm_variant_close(&call);
 	free(rowptr);
-	a->groups = e->groups;
-	if (e->tiles)
-		a->csr.plan = &e->plan;
 	return status;
-}
-
-static void extras_close(hg_context *ctx, struct extras *e)
-{
-	hg__plan_free(ctx, e->groups);
-	hg__tiles_free(ctx, e->tiles);
 }
 
 static hg_status spmm_by_variant(hg_context *ctx, const struct hg__spmm_args *a)
 {
-	struct hg__spmm_args args = *a;
-	struct extras extras;
-	HG__TRY(extras_open(ctx, wanted.variant, &args, &extras));
-	if (hg__spmm_refuses(ctx, &args, wanted.variant))
+	const char *why = NULL;
+	const hg_status status = spmm_by(ctx, wanted.variant, a, &why);
+	if (why)
 		wanted.passed_on++;
 	else
 		wanted.taken++;
-	const hg_status status = ctx->backend->kernels->spmm(ctx, &args);
-	extras_close(ctx, &extras);
 	return status;
 }
 
@@ -88,34 +56,34 @@ static hg_context *context_of_gpu(void)
 	hg_context *ctx = test_context();
 	if (ctx->backend->kind != HG_DEVICE_CUDA) {
 		hg_context_free(ctx);
-		SKIP("variants are ways of the GPU");
+		SKIP("variants need a GPU");
 	}
 	return ctx;
 }
 
 static void keeps_its_bound(const void *item)
 {
-	const struct hg__spmm_spec *spec = item;
+	const struct spmm_variant *v = item;
 	hg_context *ctx = context_of_gpu();
 	struct hg__kernels kernels = *ctx->backend->kernels;
-	struct battery_score score = {.unordered = (spec->flags & HG__UNORDERED) != 0,
-	                              .sum_u = spec->share == HG__SHARE_TILES ? ORACLE_TILES : 0};
+	struct battery_score score = {.unordered = (v->flags & VARIANT_UNORDERED) != 0,
+	                              .sum_u = v->share == SHARE_TILES ? ORACLE_TILES : 0};
 	kernels.spmm = spmm_by_variant;
 	memset(&wanted, 0, sizeof wanted);
-	wanted.variant = (enum hg__spmm_variant)(spec - hg__spmm_specs);
+	wanted.variant = (enum spmm_variant_id)(v - spmm_variants);
 	battery_op(ctx, &kernels, &hg__op_spmm, &score);
-	test_note("%-16s worst err/bound %.3f, %lld calls taken, %lld passed on (%s)", spec->name,
+	test_note("%-16s worst err/bound %.3f, %lld calls taken, %lld passed on (%s)", v->name,
 	          score.worst, (long long)wanted.taken, (long long)wanted.passed_on, score.where);
 	CHECK(wanted.taken > 0 && wanted.passed_on > 0);
 	/* half2 atomics round more often than the battery allows for sums in f32: the star below is
 	 * theirs */
-	if (!(spec->flags & HG__UNSAFE) && spec->bound == spec->accumulate)
-		CHECK_MSG(score.worst <= 1, "%s: err/bound = %.3f at %s", spec->name, score.worst,
+	if (!(v->flags & VARIANT_UNSAFE) && v->bound == v->accumulate)
+		CHECK_MSG(score.worst <= 1, "%s: err/bound = %.3f at %s", v->name, score.worst,
 		          score.where);
 	hg_context_free(ctx);
 }
 
-/* Of the variants tiles alone end as a call asks. */
+/* Tiles have an epilogue. */
 static void tiles_end_as_they_should(void)
 {
 	hg_context *ctx = context_of_gpu();
@@ -123,7 +91,7 @@ static void tiles_end_as_they_should(void)
 	struct battery_score score = {.sum_u = ORACLE_TILES};
 	kernels.spmm = spmm_by_variant;
 	memset(&wanted, 0, sizeof wanted);
-	wanted.variant = HG__SPMM_TILES;
+	wanted.variant = SPMM_TILES;
 	battery_op(ctx, &kernels, &hg__op_spmm_epilogue, &score);
 	test_note("worst err/bound %.3f, %lld calls taken (%s)", score.worst, (long long)wanted.taken,
 	          score.where);
@@ -136,12 +104,16 @@ static void tiles_end_as_they_should(void)
 static hg_status spmm_over_groups(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	struct hg__spmm_args args = *a;
-	struct extras extras;
-	HG__TRY(extras_open(ctx, HG__SPMM_VERTEX_32, &args, &extras));
-	args = *a;
-	args.csr.plan = extras.groups;
+	struct hg__plan *groups = NULL;
+	int64_t *rowptr = calloc((size_t)a->csr.rows + 1, sizeof *rowptr);
+	CHECK(rowptr);
+	CHECK_OK(ctx->backend->copy_out(ctx, rowptr, a->csr.rowptr,
+	                                ((size_t)a->csr.rows + 1) * sizeof *rowptr));
+	CHECK_OK(spmm_variant_groups(ctx, a->csr.rows, rowptr, 32, &groups));
+	args.csr.plan = groups;
 	const hg_status status = ctx->backend->kernels->spmm(ctx, &args);
-	extras_close(ctx, &extras);
+	hg__plan_free(ctx, groups);
+	free(rowptr);
 	return status;
 }
 
@@ -194,21 +166,20 @@ static void star_close(struct star *s)
 }
 
 /* The hub's first column. */
-static double star_mean(struct star *s, enum hg__spmm_variant variant)
+static double star_mean(struct star *s, enum spmm_variant_id id)
 {
 	struct hg__spmm_args args = s->args;
-	struct extras extras;
-	CHECK_OK(extras_open(s->ctx, variant, &args, &extras));
-	args.accumulate = hg__spmm_specs[variant].accumulate;
-	CHECK(s->ctx->backend->kind != HG_DEVICE_CUDA || !hg__spmm_refuses(s->ctx, &args, variant));
-	CHECK_OK(s->ctx->backend->kernels->spmm(s->ctx, &args));
+	const char *why = NULL;
+	args.accumulate = spmm_variants[id].accumulate;
+	CHECK_OK(spmm_by(s->ctx, id, &args, &why));
+	CHECK_MSG(s->ctx->backend->kind != HG_DEVICE_CUDA || !why, "%s: %s", spmm_variants[id].name,
+	          why);
 	const int64_t count = hg_tensor_rows(s->y) * WIDTH;
 	float *y = calloc((size_t)count, sizeof *y);
 	CHECK(y);
 	CHECK_OK(hg_tensor_download(s->y, y, HG_F32));
 	const double mean = (double)y[0];
 	free(y);
-	extras_close(s->ctx, &extras);
 	return mean;
 }
 
@@ -250,13 +221,13 @@ static void safe_ones_take_the_mean_of_a_star(void)
 	for (int64_t i = 1; i <= LEAVES; i++)
 		mean += fraction(i) / (double)LEAVES;
 	star_open(&s, LEAVES, fraction);
-	for (int v = 0; v < HG__SPMM_VARIANTS; v++) {
-		const struct hg__spmm_spec *spec = &hg__spmm_specs[v];
-		const double bound = star_bound(&s, spec->bound, LEAVES, mean),
-		             found = star_mean(&s, (enum hg__spmm_variant)v);
-		test_note("%-16s err/bound %.3f", spec->name, fabs(found - mean) / bound);
-		if (!(spec->flags & HG__UNSAFE))
-			CHECK_MSG(fabs(found - mean) <= bound, "%s: %.9g, exactly %.9g, bound %.3g", spec->name,
+	for (int id = 0; id < SPMM_VARIANTS; id++) {
+		const struct spmm_variant *v = &spmm_variants[id];
+		const double bound = star_bound(&s, v->bound, LEAVES, mean),
+		             found = star_mean(&s, (enum spmm_variant_id)id);
+		test_note("%-16s err/bound %.3f", v->name, fabs(found - mean) / bound);
+		if (!(v->flags & VARIANT_UNSAFE))
+			CHECK_MSG(fabs(found - mean) <= bound, "%s: %.9g, exactly %.9g, bound %.3g", v->name,
 			          found, mean, bound);
 	}
 	star_close(&s);
@@ -266,7 +237,7 @@ static void scaling_after_the_sum_overflows(void)
 {
 	struct star s;
 	star_open(&s, 70000, one);
-	const double post = star_mean(&s, HG__SPMM_POST);
+	const double post = star_mean(&s, SPMM_POST);
 	star_close(&s);
 	/* infinite, or where one accumulator has the row, stuck */
 	CHECK_MSG(isinf(post) || post < 0.9, "the mean of 70,000 ones is %g", post);
@@ -279,7 +250,7 @@ static void scaling_every_term_underflows(void)
 	struct star s;
 	star_open(&s, LEAVES, tiny);
 	const int gpu = s.ctx->backend->kind == HG_DEVICE_CUDA;
-	const double pre = star_mean(&s, HG__SPMM_PRE), safe = star_mean(&s, HG__SPMM_DISCRETIZED),
+	const double pre = star_mean(&s, SPMM_PRE), safe = star_mean(&s, SPMM_DISCRETIZED),
 	             bound = star_bound(&s, HG_ACC_F16_DISCRETIZED, LEAVES, 0x1p-15);
 	star_close(&s);
 	CHECK_MSG(!gpu || pre == 0, "the mean of numbers of 2^-15 is %g, scaled term by term", pre);
@@ -352,7 +323,7 @@ static void tiled_run(struct tiled *t, int64_t cols, const float *x, struct hg__
                       float *y)
 {
 	hg_tensor *in, *out;
-	struct extras extras;
+	const char *why = NULL;
 	CHECK_OK(hg_tensor_create(t->ctx, HG_F16, TILE_SOURCES, cols, &in));
 	CHECK_OK(hg_tensor_create(t->ctx, HG_F16, TILE_NODES, cols, &out));
 	CHECK_OK(hg_tensor_upload(in, x, HG_F32));
@@ -360,13 +331,10 @@ static void tiled_run(struct tiled *t, int64_t cols, const float *x, struct hg__
 	args.y = out->mat;
 	args.heads = 1;
 	CHECK_OK(hg__graph_csr(t->graph, &args.csr));
-	CHECK_OK(extras_open(t->ctx, HG__SPMM_TILES, &args, &extras));
+	CHECK_OK(spmm_by(t->ctx, SPMM_TILES, &args, &why));
 	if (t->ctx->backend->kind == HG_DEVICE_CUDA)
-		CHECK_EQ_I(hg__spmm_refuses(t->ctx, &args, HG__SPMM_TILES) == NULL, out->mat.ld % 8 == 0);
-	CHECK(!extras.tiles || (extras.tiles->splits > 0 && extras.tiles->slots >= 3));
-	CHECK_OK(t->ctx->backend->kernels->spmm(t->ctx, &args));
+		CHECK_EQ_I(why == NULL, out->mat.ld % 8 == 0);
 	CHECK_OK(hg_tensor_download(out, y, HG_F32));
-	extras_close(t->ctx, &extras);
 	hg_tensor_free(out);
 	hg_tensor_free(in);
 }
@@ -480,79 +448,70 @@ static void what_is_not_finite_stays_with_its_neighbours(void)
 	tiled_close(t);
 }
 
-/* ---- who takes what ---- */
-
-struct lines {
-	int count;
-	char text[8][256];
-};
-
-static void note_line(void *user, hg_log_level level, const char *message)
+/* The long row of that graph is split over several items. */
+static void a_long_row_is_several_items_of_tiles(void)
 {
-	struct lines *lines = user;
-	(void)level;
-	if (lines->count < 8)
-		snprintf(lines->text[lines->count], sizeof lines->text[0], "%s", message);
-	lines->count++;
+	hg_context *gpu = context_of_gpu();
+	hg_context_free(gpu);
+	struct tiled *t = tiled_open();
+	hg_tensor *in, *out;
+	struct spmm_variant_call call;
+	const char *why = NULL;
+	CHECK_OK(hg_tensor_create(t->ctx, HG_F16, TILE_SOURCES, 8, &in));
+	CHECK_OK(hg_tensor_create(t->ctx, HG_F16, TILE_NODES, 8, &out));
+	struct hg__spmm_args args = {.x = in->mat, .y = out->mat, .heads = 1, .alpha = 1.0f};
+	CHECK_OK(hg__graph_csr(t->graph, &args.csr));
+	CHECK_OK(spmm_variant_open(t->ctx, SPMM_TILES, &args, t->rowptr, &call, &why));
+	CHECK(!why && call.tiles->splits > 0 && call.tiles->slots >= 3);
+	spmm_variant_close(&call);
+	hg_tensor_free(out);
+	hg_tensor_free(in);
+	tiled_close(t);
 }
 
-static void what_cannot_take_a_call_says_why_once(void)
+/* ---- who computes what ---- */
+
+static void what_cannot_compute_a_call_says_why(void)
 {
 	struct star s;
-	struct lines lines = {0};
 	star_open(&s, 100, one);
-	s.ctx->log = note_line;
-	s.ctx->log_user = &lines;
-	s.ctx->log_level = HG_LOG_DEBUG;
-	s.args.accumulate = HG_ACC_F16_NAIVE; /* nothing from half8 on sums so */
-	s.args.variant = HG__SPMM_HALF8;
-	CHECK_EQ_I(hg__spmm_pick(s.ctx, &s.args), HG__SPMM_AUTO);
-	CHECK_EQ_I(lines.count, 5);
-	CHECK_CONTAINS(lines.text[0], "spmm: variant half8 cannot run (");
-	CHECK_CONTAINS(lines.text[0],
-	               s.ctx->backend->kind == HG_DEVICE_CUDA ? "another accumulation" : "a GPU");
-	CHECK_CONTAINS(lines.text[3], "so auto runs");
-	CHECK_CONTAINS(lines.text[4], "spmm: auto");
-	CHECK_EQ_I(hg__spmm_pick(s.ctx, &s.args), HG__SPMM_AUTO);
-	CHECK_EQ_I(lines.count, 5);
-	s.ctx->log = NULL;
+	const int gpu = s.ctx->backend->kind == HG_DEVICE_CUDA;
+	s.args.accumulate = HG_ACC_F16_NAIVE; /* half8 does not sum so */
+	const char *why = spmm_variant_refuses(s.ctx, &s.args, SPMM_HALF8);
+	CHECK(why);
+	CHECK_CONTAINS(why, gpu ? "another accumulation" : "needs a GPU");
+	s.args.accumulate = HG_ACC_F32;
+	CHECK_EQ_I(spmm_variant_refuses(s.ctx, &s.args, SPMM_HALF8) == NULL, gpu);
 	star_close(&s);
 }
 
-/* Narrow rows find the loads that fit them. */
-static void narrow_rows_fall_to_narrower_loads(void)
+/* Narrow rows are computed by narrow loads only. */
+static void narrow_rows_need_narrow_loads(void)
 {
+	static const enum spmm_variant_id loads[] = {SPMM_HALF, SPMM_HALF2, SPMM_HALF4, SPMM_HALF8};
 	struct star s;
 	star_open(&s, 100, one);
-	static const enum hg__spmm_variant takes[] = {HG__SPMM_HALF, HG__SPMM_HALF2, HG__SPMM_HALF4,
-	                                              HG__SPMM_HALF8};
-	for (int k = 0; k < 4; k++) {
-		struct hg__spmm_args a = s.args;
-		a.x.cols = a.x.ld = a.y.cols = a.y.ld = (int64_t)1 << k;
-		a.variant = HG__SPMM_HALF8;
-		CHECK_EQ_I(hg__spmm_pick(s.ctx, &a),
-		           s.ctx->backend->kind == HG_DEVICE_CUDA ? takes[k] : HG__SPMM_AUTO);
-		a.heads = 2;
-		a.w = (struct hg__mat){s.x->mat.data, 100, 2, 2, HG_F16};
-		CHECK_EQ_I(hg__spmm_pick(s.ctx, &a), HG__SPMM_AUTO);
-	}
+	const int gpu = s.ctx->backend->kind == HG_DEVICE_CUDA;
+	for (int width = 0; width < 4; width++)
+		for (int load = 0; load < 4; load++) {
+			struct hg__spmm_args a = s.args;
+			a.x.cols = a.x.ld = a.y.cols = a.y.ld = (int64_t)1 << width;
+			CHECK_EQ_I(spmm_variant_refuses(s.ctx, &a, loads[load]) == NULL, gpu && load <= width);
+			a.heads = 2;
+			a.w = (struct hg__mat){s.x->mat.data, 100, 2, 2, HG_F16};
+			CHECK(spmm_variant_refuses(s.ctx, &a, loads[load]));
+		}
 	star_close(&s);
 }
 
 static void the_table_is_whole(void)
 {
-	for (int v = 0; v < HG__SPMM_VARIANTS; v++) {
-		const struct hg__spmm_spec *spec = &hg__spmm_specs[v];
-		CHECK(spec->name && *spec->what && spec->columns > 0);
-		CHECK((spec->group > 0) == (spec->share == HG__SHARE_GROUPS));
-		for (int other = 0; other < v; other++)
-			CHECK(strcmp(spec->name, hg__spmm_specs[other].name) != 0);
-		int steps = 0; /* the replacements end at AUTO */
-		for (const struct hg__spmm_spec *w = spec; w != hg__spmm_specs;
-		     w = &hg__spmm_specs[w->next])
-			CHECK(++steps < HG__SPMM_VARIANTS);
-		/* none leads to one that may give other bits, or to one that does not keep its bound */
-		CHECK(hg__spmm_specs[spec->next].flags == 0);
+	for (int id = 0; id < SPMM_VARIANTS; id++) {
+		const struct spmm_variant *v = &spmm_variants[id];
+		CHECK(*v->name && *v->what && *v->source && v->columns > 0);
+		CHECK((v->group > 0) == (v->share == SHARE_GROUPS));
+		for (int other = 0; other < id; other++)
+			CHECK(strcmp(v->name, spmm_variants[other].name) != 0);
 	}
 }
 
@@ -560,10 +519,11 @@ int main(int argc, char **argv)
 {
 	static const struct test_case alone[] = {
 	    TEST(the_table_is_whole),
-	    TEST(what_cannot_take_a_call_says_why_once),
-	    TEST(narrow_rows_fall_to_narrower_loads),
+	    TEST(what_cannot_compute_a_call_says_why),
+	    TEST(narrow_rows_need_narrow_loads),
 	    TEST(groups_are_a_plan),
 	    TEST(tiles_end_as_they_should),
+	    TEST(a_long_row_is_several_items_of_tiles),
 	    TEST(tiles_of_every_width),
 	    TEST(tiles_after_a_scaling),
 	    TEST(what_is_not_finite_stays_with_its_neighbours),
@@ -572,11 +532,10 @@ int main(int argc, char **argv)
 	    TEST(scaling_every_term_underflows),
 	};
 	enum { ALONE = sizeof alone / sizeof alone[0] };
-	struct test_case cases[ALONE + HG__SPMM_VARIANTS];
-	int count = ALONE;
+	struct test_case cases[ALONE + SPMM_VARIANTS];
 	memcpy(cases, alone, sizeof alone);
-	for (int v = 1; v < HG__SPMM_VARIANTS; v++)
-		cases[count++] =
-		    (struct test_case){hg__spmm_specs[v].name, 0, keeps_its_bound, &hg__spmm_specs[v]};
-	return test_main(argc, argv, cases, count);
+	for (int id = 0; id < SPMM_VARIANTS; id++)
+		cases[ALONE + id] =
+		    (struct test_case){spmm_variants[id].name, 0, keeps_its_bound, &spmm_variants[id]};
+	return test_main(argc, argv, cases, ALONE + SPMM_VARIANTS);
 }

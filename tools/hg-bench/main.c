@@ -100,13 +100,16 @@ int main(int argc, char **argv)
 	int code = options_parse(argc, argv, names, COMMANDS, &b.options);
 	if (!code && b.options.help) {
 		options_help(names, COMMANDS);
-	} else if (!code && strcmp(b.options.variant, "list") == 0) {
-		variant_print();
 	} else if (!code) {
+		const struct variant_list *variants = variants_of(names[b.options.command].name);
+		const int list = variants && strcmp(b.options.variant, "list") == 0;
 		defaults(&b.options);
 		b.policy = &b.options.policy[0];
-		code = variant_check(b.options.variant);
-		if (!code)
+		if (list)
+			variant_print(variants);
+		else if (variants)
+			code = variant_check(variants, b.options.variant);
+		if (!code && !list)
 			code = run_command(&b);
 	}
 	return tool_finish("hg-bench", code);

@@ -3,8 +3,9 @@
 
 #include "call.h"
 #include "check_spmm.h"
-#include "spmm_direct.h"
+#include "spmm_args.h"
 #include "variants.h"
+#include "variants/spmm_variants.h"
 
 /* hg-bench spmm: one aggregation, Y = r A s X, by width, precision and variant, beside the gather
  * ceiling and the peer. Edge weights are all 1, or the graph's own (--weights: f32), or an operand
@@ -31,34 +32,22 @@ static hg_status result_check(struct bench *b, const struct call *call, hg_norm 
 	return check_spmm(b, &a, check);
 }
 
-/* Compose the remark on a variant of the kernel. */
-static void variant_note(const struct hg__spmm_spec *row, const struct references *references,
-                         char *note, size_t size, struct result *r)
-{
-	const double over = r->ms.median / references->automatic;
-	snprintf(note, size, "%.2fx auto%s%s", over, row->flags & HG__UNSAFE ? ", unsafe" : "",
-	         row->flags & HG__UNORDERED ? ", unordered" : "");
-	r->note = note;
-	r->more[0] = over;
-	r->more_name[0] = "over_auto";
-}
-
-/* Measure, check and report, through the op or by calling a variant of the kernel directly. An
- * unsafe variant may exceed its bound; it is reported, but does not count as wrong. */
+/* Measure, check and report, through the op (kernel NULL) or by calling a variant of the kernel
+ * directly. An unsafe variant may exceed its bound; it is reported, but does not count as wrong. */
 static hg_status variant_measure(struct bench *b, const struct variant *v, struct call *call,
-                                 struct spmm_direct *direct, struct references *references)
+                                 struct spmm_variant_call *direct, struct references *references)
 {
-	const struct hg__spmm_spec *row = &hg__spmm_specs[v->kernel];
+	const struct spmm_variant *kernel = v->kernel < 0 ? NULL : &spmm_variants[v->kernel];
 	const struct hg__mat x = call->call.in[0], w = call->call.in[1];
 	struct check check;
 	struct result r = result_new("spmm", v->name, b->policy->name);
 	char note[64];
-	HG__TRY(measure(b, v->kernel ? spmm_direct_run : call_forward,
-	                v->kernel ? (void *)direct : (void *)call, &r.ms));
-	const int tiles = v->kernel ? row->share == HG__SHARE_TILES
-	                            : x.dtype == HG_F16 && call->call.csr.plan->tiles != NULL;
+	HG__TRY(measure(b, kernel ? spmm_variant_run : call_forward,
+	                kernel ? (void *)direct : (void *)call, &r.ms));
+	const int tiles = kernel ? kernel->share == SHARE_TILES
+	                         : x.dtype == HG_F16 && call->call.csr.plan->tiles != NULL;
 	HG__TRY(result_check(b, call, (hg_norm)b->options.norm,
-	                     v->kernel ? row->bound : call->node.accumulate, tiles, &check));
+	                     kernel ? kernel->bound : call->node.accumulate, tiles, &check));
 	const struct hg__cost cost = call_cost(call);
 	r.features = x.cols;
 	r.heads = (int)w.cols;
@@ -69,14 +58,33 @@ static hg_status variant_measure(struct bench *b, const struct variant *v, struc
 	r.gather_ms = references->gather[b->policy->state].ms;
 	r.unordered_ms = references->gather[b->policy->state].unordered;
 	r.peer_ms = w.cols > 1 ? (double)NAN : references->peer; /* the peer has one weight per edge */
-	if (v->kernel)
-		variant_note(row, references, note, sizeof note, &r);
+	if (kernel)
+		variant_note(references->automatic, kernel->flags, note, sizeof note, &r);
 	else if (v->accumulate < 0)
 		references->automatic = r.ms.median;
 	report_result(b, &r);
-	if (!(row->flags & HG__UNSAFE))
+	if (!kernel || !(kernel->flags & VARIANT_UNSAFE))
 		check_report(b, &check, "spmm", v->name);
 	return HG_OK;
+}
+
+/* A variant of the kernel, if it can compute this call. */
+static hg_status kernel_run(struct bench *b, const struct variant *v, struct call *call,
+                            hg_norm norm, struct references *references)
+{
+	const struct hg__call *c = &call->call;
+	struct hg__spmm_args args;
+	struct spmm_variant_call direct;
+	const char *why = NULL;
+	HG__TRY(spmm_args_of(b, (hg_accumulate)v->accumulate, norm, c->in[0], c->in[1], c->out, &args));
+	hg_status status =
+	    spmm_variant_open(b->ctx, (enum spmm_variant_id)v->kernel, &args, b->rowptr, &direct, &why);
+	if (status == HG_OK && why)
+		report_absent(b, "spmm", v->name, why);
+	else if (status == HG_OK)
+		status = variant_measure(b, v, call, &direct, references);
+	spmm_variant_close(&direct);
+	return status;
 }
 
 static hg_status variant_run(struct bench *b, const struct variant *v, struct hg__mat x,
@@ -84,8 +92,6 @@ static hg_status variant_run(struct bench *b, const struct variant *v, struct hg
 {
 	const struct hg__spmm_attr attr = {(hg_norm)b->options.norm, 1.0f};
 	struct call call;
-	struct spmm_direct direct = {.ctx = b->ctx};
-	const char *why = NULL;
 	HG__TRY(call_new(b, &hg__op_spmm, 1, &attr, sizeof attr, &call));
 	if (v->accumulate >= 0)
 		call.node.accumulate = (hg_accumulate)v->accumulate;
@@ -99,14 +105,8 @@ static hg_status variant_run(struct bench *b, const struct variant *v, struct hg
 	/* NaN in every element shows elements that are not written */
 	HG__TRY(b->ctx->backend->fill(b->ctx, y.data, 0xFF,
 	                              (size_t)(y.rows * y.ld) * hg_dtype_size(y.dtype)));
-	hg_status status =
-	    v->kernel ? spmm_direct_open(b, v->kernel, attr.norm, x, w, y, &direct, &why) : HG_OK;
-	if (status == HG_OK && why)
-		report_absent(b, "spmm", v->name, why);
-	else if (status == HG_OK)
-		status = variant_measure(b, v, &call, &direct, references);
-	spmm_direct_close(&direct);
-	return status;
+	return v->kernel < 0 ? variant_measure(b, v, &call, NULL, references)
+	                     : kernel_run(b, v, &call, attr.norm, references);
 }
 
 /* Measure one variant of the peer, on numbers of its own type. */
@@ -189,8 +189,7 @@ static hg_status variants_run(struct bench *b, int64_t cols, int64_t heads, stru
                               struct references *references)
 {
 	static const struct fill_rule weights = {0.0, 1.0, 1024}; /* the same numbers in f16 and f32 */
-	int count;
-	const struct variant *variant = variant_list(&count);
+	const struct variant_list *list = variants_of("spmm");
 	struct hg__mat x, y, w = {NULL, 0, 0, 0, HG_F32};
 	HG__TRY(mat_random(b, mats, b->policy->state, b->csr.cols, cols, 1, -1.0, 1.0, &x));
 	HG__TRY(mat_new(b, mats, b->policy->state, b->csr.rows, cols, &y));
@@ -198,9 +197,9 @@ static hg_status variants_run(struct bench *b, int64_t cols, int64_t heads, stru
 		HG__TRY(mat_new(b, mats, b->policy->state, b->csr.m, heads, &w));
 	if (heads)
 		HG__TRY(b->device->fill(b->ctx, w, (uint64_t)b->options.seed + 5, &weights));
-	for (int i = 0; i < count; i++)
-		if (variant_wanted(b, &variant[i]))
-			HG__TRY(variant_run(b, &variant[i], x, w, y, references));
+	for (int i = 0; i < list->count; i++)
+		if (variant_wanted(b, list, &list->variant[i]))
+			HG__TRY(variant_run(b, &list->variant[i], x, w, y, references));
 	return HG_OK;
 }
 

@@ -12,7 +12,6 @@
 #include "kernels/cpu/act_drop.h"
 #include "kernels/cpu/guard.h"
 #include "kernels/cpu/items.h"
-#include "kernels/spmm_variants.h"
 
 #define VECTORS 4
 #define COLUMNS (VECTORS * HG__LANES)
@@ -411,8 +410,6 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
 	HG__TRY(hg__need(ctx, epilogue_fits(a), "spmm: the epilogue does not fit"));
-	/* The CPU has one variant. This call only logs it if the caller asked for another. */
-	(void)hg__spmm_pick(ctx, a);
 	HG__TRY(hg__need(ctx, a->x.data || !job.scale, "spmm: no X to scale first"));
 	HG__TRY(prepare_spmm(ctx, &args, &job));
 	const sum_fn sum = sums[a->accumulate][source];

@@ -1,7 +1,7 @@
 /* Matrix products: C = 2^shift op(A) op(B) + bias with op(A) [m, k], op(B) [k, n], C [m, n], bias
  * [1, n], and sums[c] = sum over k of B[k, c].
  *
- * There are three variants; the first one that accepts the call computes it:
+ * There are three implementations; the first one that accepts the call computes it:
  *
  *     tall       halves, with thousands of rows and short other sides: gemm_tall.cu, column sums
  *                included

@@ -5,10 +5,10 @@
  *
  * With scale_first, X is replaced by narrow(s_j X[j, c]) first, and f = w.
  *
- * There are four implementations, chosen at the end of this file: a variant that the call names
- * (spmm_variants.cu); tiles, where the plan has them (spmm_tiles.cu); whole rows, on small graphs
- * (spmm_rows.cu); and otherwise the parts of the plan by length, in this file. The last one also
- * computes what tiles cannot, where X is not finite. A call without X goes to edge_sum.cu.
+ * There are three implementations, chosen at the end of this file: tiles, where the plan has them
+ * (spmm_tiles.cu); whole rows, on small graphs (spmm_rows.cu); and otherwise the parts of the plan
+ * by length, in this file. The last one also computes what tiles cannot, where X is not finite. A
+ * call without X goes to edge_sum.cu.
  *
  * A lane has W = 8 columns (one 16-byte load of halves), or one column where rows have 1, 2 or 4
  * elements. In every column sums are added strictly in CSR order, so the CPU kernel produces the
@@ -21,12 +21,13 @@
  *
  * In F32 a call may have an epilogue, which put_row applies. */
 
+#include "kernels/cuda/spmm.cuh"
+
 #include "kernels/cuda/edge_sum.cuh"
 #include "kernels/cuda/spmm_prepare.cuh"
 #include "kernels/cuda/spmm_rows.cuh"
 #include "kernels/cuda/spmm_sum.cuh"
 #include "kernels/cuda/spmm_tiles.cuh"
-#include "kernels/cuda/spmm_variants.cuh"
 
 /* ---- pass 1: parts ---- */
 
@@ -85,11 +86,11 @@ static constexpr struct kernel_pair kernel_pair_of()
 
 /* All kernels of one type and accumulation. f16 accumulation exists for comparisons and not for
  * speed, so it has fewer specialisations. */
-struct variant {
+struct kernel_set {
 	struct kernel_pair wide[FACTORS], narrow[2];
 	spmm_kernel fold;
 };
-template <typename T, bool EPILOGUE> static constexpr struct variant variant_in_f32()
+template <typename T, bool EPILOGUE> static constexpr struct kernel_set kernel_set_in_f32()
 {
 	constexpr int ACC = HG_ACC_F32;
 	constexpr struct kernel_pair none = {},
@@ -107,7 +108,7 @@ template <typename T, bool EPILOGUE> static constexpr struct variant variant_in_
 	         kernel_pair_of<T, 1, ACC, BY_LANE, EPILOGUE>()},
 	        spmm_fold<T, ACC, EPILOGUE>};
 }
-template <int MODE> static constexpr struct variant variant_in_f16()
+template <int MODE> static constexpr struct kernel_set kernel_set_in_f16()
 {
 	return {{kernel_pair_of<__half, 8, MODE, UNIT>(),
 	         {},
@@ -121,25 +122,25 @@ template <int MODE> static constexpr struct variant variant_in_f16()
 }
 /* The kernels by type and accumulation, in the order of hg_dtype and hg_accumulate, and those with
  * an epilogue by type. */
-static const struct variant variants[2][HG_ACC_COUNT] = {
-    {variant_in_f32<__half, false>(), variant_in_f16<HG_ACC_F16_DISCRETIZED>(),
-     variant_in_f16<HG_ACC_F16_NAIVE>()},
-    {variant_in_f32<float, false>(), {}, {}},
+static const struct kernel_set kernel_sets[2][HG_ACC_COUNT] = {
+    {kernel_set_in_f32<__half, false>(), kernel_set_in_f16<HG_ACC_F16_DISCRETIZED>(),
+     kernel_set_in_f16<HG_ACC_F16_NAIVE>()},
+    {kernel_set_in_f32<float, false>(), {}, {}},
 };
-static const struct variant with_epilogue[2] = {variant_in_f32<__half, true>(),
-                                                variant_in_f32<float, true>()};
+static const struct kernel_set with_epilogue[2] = {kernel_set_in_f32<__half, true>(),
+                                                   kernel_set_in_f32<float, true>()};
 
 /* The table entry for a call, or NULL if the call's combination of types does not exist. */
-static const struct variant *variant_of(const struct hg__spmm_args *a)
+static const struct kernel_set *kernel_set_of(const struct hg__spmm_args *a)
 {
 	if (a->x.dtype > HG_F32 || a->accumulate >= HG_ACC_COUNT ||
-	    !variants[a->x.dtype][a->accumulate].fold)
+	    !kernel_sets[a->x.dtype][a->accumulate].fold)
 		return nullptr;
 	const struct hg__sum_epilogue &e = a->epilogue;
 	const bool same = a->x.dtype == a->y.dtype,
 	           wider = a->y.dtype == HG_F32 && a->accumulate == HG_ACC_F32;
 	if (!hg__has_sum_epilogue(&e))
-		return same || wider ? &variants[a->x.dtype][a->accumulate] : nullptr;
+		return same || wider ? &kernel_sets[a->x.dtype][a->accumulate] : nullptr;
 	const bool fits = (!e.z.data || (e.z.dtype == a->y.dtype && e.z.rows == a->y.rows &&
 	                                 e.z.cols == a->y.cols && e.z.ld == a->y.ld)) &&
 	                  (!e.b.data || (e.b.dtype == a->y.dtype && e.b.cols == a->y.cols));
@@ -179,13 +180,14 @@ static struct spmm_problem problem_of(const struct hg__spmm_args *a)
 
 /* The kernels for the factors of a call. Weights in the order of the entries, one per edge, are
  * loaded in vectors. */
-static const struct kernel_pair *
-kernel_pair_for(const struct variant *v, const struct spmm_problem &p, bool by_eight, bool rounded)
+static const struct kernel_pair *kernel_pair_for(const struct kernel_set *set,
+                                                 const struct spmm_problem &p, bool by_eight,
+                                                 bool rounded)
 {
 	const bool plain = !p.w && !p.col_scale,
 	           in_order = p.ldw == 1 && !p.edge && reinterpret_cast<uintptr_t>(p.w) % 16 == 0;
 	if (!by_eight)
-		return &v->narrow[!plain];
+		return &set->narrow[!plain];
 	int factor = p.heads == 1 || p.head_cols % 8 == 0 ? BY_LANE : BY_COLUMN;
 	if (plain)
 		factor = UNIT;
@@ -193,7 +195,7 @@ kernel_pair_for(const struct variant *v, const struct spmm_problem &p, bool by_e
 		factor = rounded ? ROUNDED : SCALED;
 	else if (p.w && p.heads == 1 && !p.col_scale && in_order)
 		factor = p.w_half ? WEIGHT_F16 : WEIGHT_F32;
-	return v->wide[factor].many ? &v->wide[factor] : &v->wide[BY_LANE];
+	return set->wide[factor].many ? &set->wide[factor] : &set->wide[BY_LANE];
 }
 
 /* The largest number of lanes of a sub-warp. Wider rows take several passes. Measured on an H200,
@@ -258,8 +260,9 @@ static hg_status clear_spoiled(hg_context *ctx, struct spmm_problem *p, unsigned
 
 /* Does once what would otherwise be done for every edge. Scratch memory holds X scaled, the ordered
  * weights, the staging rows and, for tiles, the flag. */
-static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const struct variant *v,
-                         struct spmm_problem *p, bool by_eight, bool tiled, bool *rounded)
+static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a,
+                         const struct kernel_set *set, struct spmm_problem *p, bool by_eight,
+                         bool tiled, bool *rounded)
 {
 	const bool scaled = a->scale_first && a->col_scale,
 	           one_weight = p->w && p->heads == 1 && p->ldw == 1;
@@ -275,14 +278,14 @@ static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const s
 	                        : nullptr;
 	if (tiled)
 		HG__TRY(clear_spoiled(ctx, p, spoiled));
-	*rounded = scaled && by_eight && !tiled && !p->w && v->wide[ROUNDED].many &&
+	*rounded = scaled && by_eight && !tiled && !p->w && set->wide[ROUNDED].many &&
 	           a->x.rows * p->pitch <= SMALL_X;
 	if (scaled && !*rounded)
 		HG__TRY(scale_first(ctx, a, p, memory, spoiled));
 	else if (tiled)
 		HG__TRY(hg__cuda_check_finite(ctx, &a->x, spoiled));
 	if (one_weight && p->edge && !p->col_scale && by_eight &&
-	    v->wide[p->w_half ? WEIGHT_F16 : WEIGHT_F32].many && a->csr.m > FEW_ENTRIES)
+	    set->wide[p->w_half ? WEIGHT_F16 : WEIGHT_F32].many && a->csr.m > FEW_ENTRIES)
 		HG__TRY(order_weights(ctx, a, p, weights));
 	return HG_OK;
 }
@@ -297,11 +300,46 @@ static hg_status by_tiles(hg_context *ctx, const struct hg__spmm_args *a,
 	return hg__cuda_spmm_tiles(ctx, a, &x, p.spoiled, p.staging);
 }
 
-/* Checks a stored f16 result for overflow. This is for the implementations that do not check while
- * they store: sums of edge values, and the measured variants. */
-static hg_status check_stored(hg_context *ctx, const struct hg__spmm_args *a, hg_status status)
+hg_status hg__cuda_spmm_parts(hg_context *ctx, const struct hg__spmm_args *a, bool tiled)
+{
+	const struct kernel_set *set = kernel_set_of(a);
+	struct spmm_problem p = problem_of(a);
+	if (p.cols % p.heads)
+		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: %d heads do not divide %lld columns", p.heads,
+		                static_cast<long long>(p.cols));
+	HG__TRY(edge_columns_fit(ctx, "spmm", p.cols));
+	const bool by_eight =
+	    wide(a->x) && wide(a->y) && wide(a->epilogue.z) && wide(a->epilogue.b) && p.lead % 8 == 0;
+	bool rounded = false;
+	HG__TRY(prepare(ctx, a, set, &p, by_eight, tiled, &rounded));
+	if (tiled)
+		HG__TRY(by_tiles(ctx, a, p));
+
+	const struct kernel_pair *pair = kernel_pair_for(set, p, by_eight, rounded);
+	const int64_t units = by_eight ? (p.cols + 7) / 8 : p.cols;
+	const bool whole_rows = a->accumulate == HG_ACC_F16_NAIVE;
+	if (!whole_rows && !a->csr.plan->part)
+		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: the plan of %lld rows does not list its parts",
+		                static_cast<long long>(a->csr.rows));
+	struct edge_grid shape =
+	    edge_grid_of(1, units < LEAST_LANES ? LEAST_LANES : units, most_lanes(ctx, p, a));
+	p.parts = part_list_of(a->csr, a->row_scale, !whole_rows, pair->unroll,
+	                       !hg__has_sum_epilogue(&a->epilogue), shape.block.y);
+	shape.grid.x = p.parts.blocks;
+	HG__TRY(launch(ctx, "spmm", (shape.block.x == LEAST_LANES ? pair->few : pair->many), shape.grid,
+	               shape.block, p));
+	if (whole_rows || p.plan.splits == 0)
+		return HG_OK;
+	const struct edge_grid splits = edge_grid_of(p.plan.splits, p.cols);
+	return launch(ctx, "spmm: fold", set->fold, splits.grid, splits.block, p);
+}
+
+/* Sums edge values. That kernel does not check for overflow while it stores, so an f16 result is
+ * checked here. */
+static hg_status sum_edge_values(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	const struct hg__guard_args guard = {a->y, a->overflow};
+	const hg_status status = hg__cuda_edge_sum(ctx, a);
 	return status >= 0 && a->overflow.word ? hg__cuda_guard(ctx, &guard) : status;
 }
 
@@ -312,46 +350,14 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	const bool has_epilogue = hg__has_sum_epilogue(&a->epilogue),
 	           no_x = !a->x.data && a->csr.cols > 0;
 	if (no_x && !has_epilogue)
-		return check_stored(ctx, a, hg__cuda_edge_sum(ctx, a));
-	const struct variant *v = variant_of(a);
-	if (!v || no_x || !a->csr.plan || a->y.rows != a->csr.rows)
+		return sum_edge_values(ctx, a);
+	if (!kernel_set_of(a) || no_x || !a->csr.plan || a->y.rows != a->csr.rows)
 		return hg__fail(ctx, HG_ERR_INTERNAL,
 		                "spmm: no kernel for X type %d, Y type %d, accumulation %d%s",
 		                static_cast<int>(a->x.dtype), static_cast<int>(a->y.dtype),
 		                static_cast<int>(a->accumulate), has_epilogue ? " and its epilogue" : "");
-	const enum hg__spmm_variant variant = hg__spmm_pick(ctx, a);
-	const bool tiled = variant == HG__SPMM_TILES || hg__cuda_spmm_tiles_pay(ctx, a);
-	if (variant != HG__SPMM_AUTO && variant != HG__SPMM_PARTS && !tiled)
-		return check_stored(ctx, a, hg__cuda_spmm_variant(ctx, a, variant));
-	if (!tiled && hg__cuda_spmm_rows_takes(a))
-		return hg__cuda_spmm_rows(ctx, a);
-	struct spmm_problem p = problem_of(a);
-	if (p.cols % p.heads)
-		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: %d heads do not divide %lld columns", p.heads,
-		                static_cast<long long>(p.cols));
-	HG__TRY(edge_columns_fit(ctx, "spmm", p.cols));
-	const bool by_eight =
-	    wide(a->x) && wide(a->y) && wide(a->epilogue.z) && wide(a->epilogue.b) && p.lead % 8 == 0;
-	bool rounded = false;
-	HG__TRY(prepare(ctx, a, v, &p, by_eight, tiled, &rounded));
-	if (tiled)
-		HG__TRY(by_tiles(ctx, a, p));
-
-	const struct kernel_pair *pair = kernel_pair_for(v, p, by_eight, rounded);
-	const int64_t units = by_eight ? (p.cols + 7) / 8 : p.cols;
-	const bool whole_rows = a->accumulate == HG_ACC_F16_NAIVE;
-	if (!whole_rows && !a->csr.plan->part)
-		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: the plan of %lld rows does not list its parts",
-		                static_cast<long long>(a->csr.rows));
-	struct edge_grid shape =
-	    edge_grid_of(1, units < LEAST_LANES ? LEAST_LANES : units, most_lanes(ctx, p, a));
-	p.parts =
-	    part_list_of(a->csr, a->row_scale, !whole_rows, pair->unroll, !has_epilogue, shape.block.y);
-	shape.grid.x = p.parts.blocks;
-	HG__TRY(launch(ctx, "spmm", (shape.block.x == LEAST_LANES ? pair->few : pair->many), shape.grid,
-	               shape.block, p));
-	if (whole_rows || p.plan.splits == 0)
-		return HG_OK;
-	const struct edge_grid splits = edge_grid_of(p.plan.splits, p.cols);
-	return launch(ctx, "spmm: fold", v->fold, splits.grid, splits.block, p);
+	if (hg__cuda_spmm_tiles_pay(ctx, a))
+		return hg__cuda_spmm_parts(ctx, a, true);
+	return hg__cuda_spmm_rows_takes(a) ? hg__cuda_spmm_rows(ctx, a)
+	                                   : hg__cuda_spmm_parts(ctx, a, false);
 }

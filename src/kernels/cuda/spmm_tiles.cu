@@ -273,14 +273,21 @@ template <bool EPILOGUE> static hg_status queue_tiles(hg_context *ctx, const str
 	return launch(ctx, "spmm: fold of tiles", fold_tiles<EPILOGUE>, splits.grid, splits.block, p);
 }
 
+bool hg__cuda_spmm_tiles_fit(const struct hg__spmm_args *a)
+{
+	const bool halves = a->x.data && a->x.dtype == HG_F16 && a->y.dtype == HG_F16,
+	           scaled_late = a->col_scale && !a->scale_first;
+	return a->csr.plan && a->csr.plan->tiles && a->accumulate == HG_ACC_F32 && halves &&
+	       wide(a->x) && wide(a->y) && hg__leading(a->y.cols) % 8 == 0 && !a->w.data &&
+	       !scaled_late;
+}
+
 bool hg__cuda_spmm_tiles_pay(hg_context *ctx, const struct hg__spmm_args *a)
 {
-	if (a->variant != HG__SPMM_AUTO || a->y.cols < HG__TILE_WIDTH ||
-	    hg__spmm_refuses(ctx, a, HG__SPMM_TILES))
+	if (a->y.cols < HG__TILE_WIDTH || !hg__cuda_spmm_tiles_fit(a))
 		return false;
 	const struct hg__tiles &t = *a->csr.plan->tiles;
-	hg__log_once(ctx, 2 * HG__SPMM_TILES, HG_LOG_DEBUG,
-	             "spmm: tiles: 16 rows use a column %.2f times",
+	hg__log_once(ctx, HG__LOG_TILES, HG_LOG_DEBUG, "spmm: tiles: 16 rows use a column %.2f times",
 	             static_cast<double>(a->csr.m) / static_cast<double>(t.columns));
 	return true;
 }

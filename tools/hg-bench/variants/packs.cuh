@@ -1,7 +1,7 @@
 /* Packs of W = 1, 2, 4 or 8 halves, which a lane loads and stores in one access, and of as many
- * floats in scratch memory. The measured variants of spmm (spmm_variants.cu) use them. */
-#ifndef HG_KERNELS_CUDA_SPMM_PACKS_CUH
-#define HG_KERNELS_CUDA_SPMM_PACKS_CUH
+ * floats in scratch memory. */
+#ifndef HG_BENCH_PACKS_CUH
+#define HG_BENCH_PACKS_CUH
 
 #include "kernels/cuda/launch.cuh"
 

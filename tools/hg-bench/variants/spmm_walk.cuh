@@ -1,4 +1,4 @@
-/* The loop of the variants that share edges equally (spmm_variants.cu). It goes over the entries of
+/* The loop of the variants that share edges equally (spmm.cu). It goes over the entries of
  * one item without stopping at the ends of rows: STEP gathers are always in flight together,
  * whatever rows they belong to, and rows are separated when the sums are made. So short rows and
  * hubs keep the memory equally busy.
@@ -6,8 +6,8 @@
  * A sub-warp (threadIdx.x of blockDim.x lanes, a power of two) takes the item. Steps begin at entry
  * numbers divisible by STEP, so that column ids and weights are read in whole vectors. Entries
  * before the item in its first step, and after it in its last, are not used. */
-#ifndef HG_KERNELS_CUDA_SPMM_VARIANTS_WALK_CUH
-#define HG_KERNELS_CUDA_SPMM_VARIANTS_WALK_CUH
+#ifndef HG_BENCH_SPMM_WALK_CUH
+#define HG_BENCH_SPMM_WALK_CUH
 
 #include "kernels/cuda/parts.cuh"
 

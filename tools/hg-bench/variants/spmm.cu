@@ -3,16 +3,18 @@
  *     Y[i, c] = a_i * sum over entries p of row i of f_p X[col p, c],   a_i = alpha r_i,
  *     f = w or 1
  *
- * The variants that give each sub-warp an equal share of the edges have one loop
- * (spmm_variants_walk.cuh), and all use the staging slots and the prepared operands of spmm.cu. So
- * two of them differ only in what their names say. */
+ * The variants that give each sub-warp an equal share of the edges have one loop (spmm_walk.cuh),
+ * and all use the staging slots and the prepared operands of the library's kernel. So two of them
+ * differ only in what their names say. */
 
-#include "kernels/cuda/spmm_variants.cuh"
+#include "kernels/cuda/spmm.cuh"
 
 #include "kernels/cuda/search.cuh"
-#include "kernels/cuda/spmm_packs.cuh"
 #include "kernels/cuda/spmm_prepare.cuh"
-#include "kernels/cuda/spmm_variants_walk.cuh"
+#include "kernels/cuda/spmm_tiles.cuh"
+#include "packs.cuh"
+#include "spmm_variants.h"
+#include "spmm_walk.cuh"
 
 struct sum {
 	struct item_plan plan;
@@ -148,9 +150,9 @@ template <int W, int WRITE>
 static __device__ inline void put_part(const struct sum &p, int32_t row, int64_t slot, int c,
                                        const float (&sum)[W], float r)
 {
-	if constexpr (WRITE == HG__WRITE_STAGED) {
+	if constexpr (WRITE == WRITE_STAGED) {
 		store_floats<W>(p.staging + slot * p.lead + c, sum);
-	} else if constexpr (WRITE == HG__WRITE_ATOMIC_F16) {
+	} else if constexpr (WRITE == WRITE_ATOMIC_F16) {
 		float y[W];
 		scale_sum(p, r, sum, y);
 		atomic_add(p.y + row * p.ldy + c, y);
@@ -261,7 +263,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>)
 	if (owner && slot < 0)
 		put_row<W>(p, row, c, acc, row_factor(p, row));
 	else if (owner)
-		put_part<W, HG__WRITE_STAGED>(p, row, slot, c, acc, 1.0f);
+		put_part<W, WRITE_STAGED>(p, row, slot, c, acc, 1.0f);
 }
 
 /* ---- EDGES, sums in f16: two columns per instruction, both with the same weight ---- */
@@ -289,7 +291,7 @@ static __device__ inline void add_halves(const word<8> &bits, float w, __half2 a
 		__half2 term = half2_of(pair[i]);
 		if (WEIGHTED)
 			term = __hmul2_rn(__float2half2_rn(w), term);
-		if (SCALE == HG__SCALE_PRE)
+		if (SCALE == SCALE_PRE)
 			term = __hmul2_rn(a, term);
 		acc[i] = __hadd2_rn(acc[i], term);
 	}
@@ -338,7 +340,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>)
 	__half2 acc[4] = {}, total[4] = {}, a = __float2half2_rn(1.0f);
 	Weights weights = {};
 	word<8> bits[STEP];
-	if (SCALE == HG__SCALE_PRE)
+	if (SCALE == SCALE_PRE)
 		a = half_scale(p, row_factor(p, row_with_edges(p.plan, p.plan.item_row[item])));
 	const auto ahead = [&](int64_t entry, int live) { weights.look_ahead(p, entry, live); };
 	const auto step = [&]() { weights.take(); };
@@ -348,21 +350,21 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>)
 	};
 	const auto zero = [&](int32_t row) { put_zero<8>(p, row, c, owner); };
 	const auto batch = [&](float r) {
-		if (SCALE == HG__SCALE_BATCH)
+		if (SCALE == SCALE_BATCH)
 			close_halves(half_scale(p, r), acc, total);
 	};
 	const auto put = [&](int32_t row, int64_t slot, float r) {
-		if (SCALE == HG__SCALE_BATCH)
+		if (SCALE == SCALE_BATCH)
 			close_halves(half_scale(p, r), acc, total);
-		if (SCALE == HG__SCALE_POST && slot < 0)
+		if (SCALE == SCALE_POST && slot < 0)
 			scale_halves(half_scale(p, r), acc);
 		float out[8];
-		widen_halves(SCALE == HG__SCALE_BATCH ? total : acc, out);
+		widen_halves(SCALE == SCALE_BATCH ? total : acc, out);
 		if (owner && slot < 0)
 			store_word<8>(p.y + row * p.ldy + c, out);
 		else if (owner)
 			store_floats<8>(p.staging + slot * p.lead + c, out);
-		if (SCALE == HG__SCALE_PRE)
+		if (SCALE == SCALE_PRE)
 			a = half_scale(p, row_factor(p, row_with_edges(p.plan, row + 1)));
 #pragma unroll
 		for (int i = 0; i < 4; i++)
@@ -382,7 +384,7 @@ template <int SCALE> static __global__ void __launch_bounds__(BLOCK) fold_slots(
 		return;
 	const int32_t row = p.plan.split_row[s];
 	__half *y = p.y + row * p.ldy + c;
-	if constexpr (SCALE == HG__SCALE_ROW) {
+	if constexpr (SCALE == SCALE_ROW) {
 		float total = 0.0f;
 		each_slot(p.plan, s, p.staging, p.lead, c,
 		          [&](float part) { total = __fadd_rn(total, part); });
@@ -391,7 +393,7 @@ template <int SCALE> static __global__ void __launch_bounds__(BLOCK) fold_slots(
 		__half total = __float2half_rn(0.0f);
 		each_slot(p.plan, s, p.staging, p.lead, c,
 		          [&](float part) { total = __hadd_rn(total, __float2half_rn(part)); });
-		*y = SCALE == HG__SCALE_POST
+		*y = SCALE == SCALE_POST
 		         ? __hmul_rn(__float2half_rn(__fmul_rn(p.alpha, row_factor(p, row))), total)
 		         : total;
 	}
@@ -429,13 +431,13 @@ struct kernels {
 };
 template <int SHARE, int W, int WRITE, int SCALE> static constexpr struct kernels kernels_of()
 {
-	if constexpr (SHARE == HG__SHARE_TILES || SHARE == HG__SHARE_PARTS)
-		return {}; /* in spmm_tiles.cu and spmm.cu */
-	else if constexpr (SHARE != HG__SHARE_EDGES)
+	if constexpr (SHARE == SHARE_TILES || SHARE == SHARE_PARTS)
+		return {}; /* kernels of the library */
+	else if constexpr (SHARE != SHARE_EDGES)
 		return {{sum_groups<unit_weights>, sum_groups<half_weights>, sum_groups<full_weights>},
 		        nullptr,
-		        fold_slots<HG__SCALE_ROW>};
-	else if constexpr (SCALE != HG__SCALE_ROW)
+		        fold_slots<SCALE_ROW>};
+	else if constexpr (SCALE != SCALE_ROW)
 		return {{sum_halves<SCALE, unit_weights>, sum_halves<SCALE, half_weights>,
 		         sum_halves<SCALE, full_weights>},
 		        nullptr,
@@ -443,17 +445,16 @@ template <int SHARE, int W, int WRITE, int SCALE> static constexpr struct kernel
 	else
 		return {{sum_edges<W, WRITE, unit_weights>, sum_edges<W, WRITE, half_weights>,
 		         sum_edges<W, WRITE, full_weights>},
-		        WRITE == HG__WRITE_ATOMIC_F16 ? zero_split_rows : nullptr,
-		        WRITE == HG__WRITE_STAGED       ? fold_slots<HG__SCALE_ROW>
-		        : WRITE == HG__WRITE_ATOMIC_F32 ? narrow_split_rows
-		                                        : nullptr};
+		        WRITE == WRITE_ATOMIC_F16 ? zero_split_rows : nullptr,
+		        WRITE == WRITE_STAGED       ? fold_slots<SCALE_ROW>
+		        : WRITE == WRITE_ATOMIC_F32 ? narrow_split_rows
+		                                    : nullptr};
 }
-static const struct kernels table[HG__SPMM_VARIANTS] = {
-    {}, /* AUTO is in spmm.cu */
-#define HG_SPMM_VARIANT(id, name, share, columns, write, scale, ...) \
-	kernels_of<HG__SHARE_##share, columns, HG__WRITE_##write, HG__SCALE_##scale>(),
-#include "kernels/spmm_variants.def"
-#undef HG_SPMM_VARIANT
+static const struct kernels table[SPMM_VARIANTS] = {
+#define SPMM_VARIANT(id, name, share, columns, write, scale, ...) \
+	kernels_of<SHARE_##share, columns, WRITE_##write, SCALE_##scale>(),
+#include "spmm_variants.def"
+#undef SPMM_VARIANT
 };
 
 static uint32_t pitch_of(const struct hg__mat &x)
@@ -461,11 +462,11 @@ static uint32_t pitch_of(const struct hg__mat &x)
 	return static_cast<uint32_t>(x.ld * static_cast<int64_t>(sizeof(__half)));
 }
 
-static struct sum sum_of(const struct hg__spmm_args *a, const struct hg__csr &csr)
+static struct sum sum_of(const struct hg__spmm_args *a)
 {
 	struct sum p = {};
-	p.plan = plan_of(csr);
-	p.col = csr.col;
+	p.plan = plan_of(a->csr);
+	p.col = a->csr.col;
 	p.x = data_of<const __half>(a->x);
 	p.pitch = pitch_of(a->x);
 	p.w = a->w.data;
@@ -478,17 +479,16 @@ static struct sum sum_of(const struct hg__spmm_args *a, const struct hg__csr &cs
 	return p;
 }
 
-/* Prepares scratch memory as spmm.cu does: X with scaled rows, weights in the order of the entries,
- * and staging rows. */
-static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const struct hg__csr &csr,
-                         struct sum *p)
+/* Prepares scratch memory as the library's kernel does: X with scaled rows, weights in the order of
+ * the entries, and staging rows. */
+static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, struct sum *p)
 {
 	const hg_dtype x = a->col_scale ? HG_F16 : HG_DTYPE_COUNT,
 	               w = p->w ? a->w.dtype : HG_DTYPE_COUNT;
 	void *memory = nullptr;
-	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&csr, p->cols, x, w), &memory));
-	char *weights = static_cast<char *>(memory) + hg__spmm_scaled_bytes(&csr, p->cols, x);
-	p->staging = reinterpret_cast<float *>(weights + hg__spmm_weight_bytes(&csr, w));
+	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, p->cols, x, w), &memory));
+	char *weights = static_cast<char *>(memory) + hg__spmm_scaled_bytes(&a->csr, p->cols, x);
+	p->staging = reinterpret_cast<float *>(weights + hg__spmm_weight_bytes(&a->csr, w));
 	if (a->col_scale) {
 		const struct hg__mat z = {memory, a->x.rows, a->x.cols, hg__scaled_lead(a->x.cols, HG_F16),
 		                          HG_F16};
@@ -496,8 +496,8 @@ static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const s
 		p->x = data_of<const __half>(z);
 		p->pitch = pitch_of(z);
 	}
-	if (p->w && csr.edge) {
-		HG__TRY(hg__cuda_order_weights(ctx, &csr, &a->w, weights));
+	if (p->w && a->csr.edge) {
+		HG__TRY(hg__cuda_order_weights(ctx, &a->csr, &a->w, weights));
 		p->w = weights;
 	}
 	return HG_OK;
@@ -511,32 +511,37 @@ static hg_status launch_splits(hg_context *ctx, sum_kernel kernel, const struct 
 	return launch(ctx, "spmm: split rows", kernel, splits.grid, splits.block, p);
 }
 
-hg_status hg__cuda_spmm_variant(hg_context *ctx, const struct hg__spmm_args *a,
-                                enum hg__spmm_variant variant)
+/* The sums over the items, between the kernels for split rows. */
+static hg_status launch_sums(hg_context *ctx, const struct hg__spmm_args *a,
+                             enum spmm_variant_id id)
 {
-	const struct hg__spmm_spec *spec = &hg__spmm_specs[variant];
-	const struct hg__plan by_row = hg__plan_by_row(&a->csr);
-	struct hg__csr csr = a->csr;
-	csr.plan = spec->share == HG__SHARE_GROUPS ? a->groups
-	           : spec->share == HG__SHARE_ROWS ? &by_row
-	                                           : csr.plan;
+	const struct spmm_variant &v = spmm_variants[id];
 	HG__TRY(edge_columns_fit(ctx, "spmm", a->y.cols));
-	struct sum p = sum_of(a, csr);
-	HG__TRY(prepare(ctx, a, csr, &p));
-	if (spec->write == HG__WRITE_ATOMIC_F32 && p.plan.splits > 0)
+	struct sum p = sum_of(a);
+	HG__TRY(prepare(ctx, a, &p));
+	if (v.write == WRITE_ATOMIC_F32 && p.plan.splits > 0)
 		HG__CUDA(ctx, "spmm: sums",
 		         cudaMemsetAsync(p.staging, 0,
 		                         static_cast<size_t>(p.plan.splits * p.lead) * sizeof(float),
 		                         stream_of(ctx)));
-	HG__TRY(launch_splits(ctx, table[variant].before, p));
+	HG__TRY(launch_splits(ctx, table[id].before, p));
 	if (p.plan.items > 0) {
-		const int64_t units = (p.cols + spec->columns - 1) / spec->columns;
+		const int64_t units = (p.cols + v.columns - 1) / v.columns;
 		const struct edge_grid items = edge_grid_of(p.plan.items, units < STEP ? STEP : units);
-		HG__TRY(launch(ctx, "spmm: variant",
-		               table[variant].items[!p.w                   ? 0
-		                                    : a->w.dtype == HG_F16 ? 1
-		                                                           : 2],
-		               items.grid, items.block, p));
+		const int weights = !p.w ? 0 : a->w.dtype == HG_F16 ? 1 : 2;
+		HG__TRY(launch(ctx, "spmm: variant", table[id].items[weights], items.grid, items.block, p));
 	}
-	return launch_splits(ctx, table[variant].after, p);
+	return launch_splits(ctx, table[id].after, p);
+}
+
+hg_status spmm_variant_cuda(hg_context *ctx, const struct hg__spmm_args *a, enum spmm_variant_id id)
+{
+	const enum spmm_share share = spmm_variants[id].share;
+	if (a->y.rows == 0 || a->y.cols == 0)
+		return HG_OK;
+	if (share == SHARE_TILES && !hg__cuda_spmm_tiles_fit(a))
+		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: tiles do not fit a call that they accepted");
+	return share == SHARE_TILES || share == SHARE_PARTS
+	           ? hg__cuda_spmm_parts(ctx, a, share == SHARE_TILES)
+	           : launch_sums(ctx, a, id);
 }
