@@ -63,6 +63,16 @@ expect 0 "acc-f32" spmm --variant list
 expect 0 "vertex-32" spmm --variant list
 expect 0 "auto" spmm $fast --variant vertex-32 --features 8
 expect 0 "half8-atomic .*n/a: it needs a GPU" spmm $fast --variant half8-atomic --features 8
+expect 0 "half8-f16 " sddmm --variant list
+expect 0 "sddmm dot *half2 .*n/a: it needs a GPU" sddmm $fast --variant half2 --features 8
+grep -q "sddmm dot *auto" "$scratch/out" || fail "--variant half2: auto is not measured beside it"
+grep -q "half4\|sddmm add" "$scratch/out" && fail "--variant half2: more than half2 and auto"
+expect 0 "sddmm add" sddmm $fast --variant all --features 8 --precision fp16,fp32 --json \
+  "$scratch/all.json"
+for name in half half2 half4 half8 half8-f16 tiles; do
+	grep -q "sddmm dot *$name *n/a: it needs a GPU" "$scratch/out" ||
+		fail "sddmm --variant all: no $name"
+done
 
 # a dataset's graph
 "$convert" --synthetic planted --nodes 300 --classes 4 --features 16 --degree 8 --hubs 2 \
@@ -187,6 +197,12 @@ expect 2 'features is "8x"' spmm --features 8x
 expect 2 'precision is "fp8"' spmm --precision fp8
 expect 2 'variant is "fastest", expected for spmm all, or one of:' spmm --variant fastest
 grep -q "^  vertex-32 " "$scratch/out" || fail "--variant fastest: the variants are not listed"
+expect 2 'variant is "vertex-32", expected for sddmm all, or one of:' sddmm --variant vertex-32
+for name in auto half half2 half4 half8 half8-f16 tiles; do
+	grep -q "^  $name  .*[a-z]" "$scratch/out" ||
+		fail "sddmm --variant vertex-32: no $name is listed"
+done
+expect 2 'variant is for spmm sddmm, not for gemm' gemm --variant half
 expect 2 'peer is "cublas"' spmm --peer cublas
 expect 2 "peer cusparse needs a GPU" spmm --device cpu --peer cusparse
 expect 2 'reorder is "fast", expected one of auto|community|leading|rcm|degree|original' spmm \

@@ -66,8 +66,9 @@ static const struct tool_option table[] = {
      AT(reorder), TOOL_ORDER, .only = "spmm sddmm epoch step"},
     {"--precision", "LIST", "some of fp16 (default), fp32, fp16-discretized, fp16-naive",
      AT(policy), .read = policies_read},
-    {"--variant", "NAME|all", "variant of the kernel (--variant list prints them)", AT(variant),
-     TOOL_TEXT, .only = "spmm"},
+    {"--variant", "NAME|all",
+     "variant of the kernel, of dot products for sddmm (--variant list prints them)", AT(variant),
+     TOOL_TEXT, .only = "spmm sddmm"},
     {"--algorithms", NULL,
      "measure each product also with every algorithm that the library proposes", AT(algorithms),
      TOOL_FLAG, .only = "gemm"},
@@ -206,6 +207,7 @@ void options_help(const struct command_name *commands, int count)
 	    "\nExamples:\n"
 	    "  hg-bench spmm --graph reddit-like --features 64 --peer cusparse --json results.json\n"
 	    "  hg-bench spmm --graph kron-21 --variant all\n"
+	    "  hg-bench sddmm --graph kron-21 --features 64 --heads 1 --variant all\n"
 	    "  hg-bench epoch --graph products-like --model all --precision fp16,fp32\n"
 	    "  hg-bench step --graph cora-like --model all\n",
 	    stdout);

@@ -4,42 +4,48 @@
 #include "call.h"
 #include "check.h"
 #include "precision/bound.h"
+#include "variants.h"
+#include "variants/sddmm_variants.h"
 
-/* hg-bench sddmm: E[e, k] = <A[i, head k], B[j, head k]> and E[e, k] = a[i, k] + b[j, k] for each
- * edge e = (i, j). */
+/* hg-bench sddmm: for each edge e = (i, j), E[e, k] = <A[i, head k], B[j, head k]> by width, heads,
+ * precision and variant, and E[e, k] = a[i, k] + b[j, k]. */
 
 /* The result of one edge and head in f64, and its bound. */
-typedef void (*expect_fn)(const struct copy *a, const struct copy *b, int64_t i, int64_t j,
-                          int64_t head, int64_t width, hg_dtype dtype, double *exact,
-                          double *bound);
+struct edges_check;
+typedef void (*expect_fn)(const struct edges_check *s, const struct copy *a, const struct copy *b,
+                          int64_t i, int64_t j, int64_t head, double *exact, double *bound);
 
-static void expect_dot(const struct copy *a, const struct copy *b, int64_t i, int64_t j,
-                       int64_t head, int64_t width, hg_dtype dtype, double *exact, double *bound)
+struct edges_check {
+	struct hg__mat a, b, e;
+	int64_t heads, width;
+	int kernel; /* the variant of the kernel (variants.h) whose results they are; -1: none */
+	expect_fn expect;
+};
+
+static void expect_dot(const struct edges_check *s, const struct copy *a, const struct copy *b,
+                       int64_t i, int64_t j, int64_t head, double *exact, double *bound)
 {
 	double sum = 0, magnitude = 0;
-	for (int64_t c = head * width; c < (head + 1) * width; c++) {
+	for (int64_t c = head * s->width; c < (head + 1) * s->width; c++) {
 		const double term = copy_at(a, i, c) * copy_at(b, j, c);
 		sum += term;
 		magnitude += fabs(term);
 	}
 	*exact = sum;
-	*bound = hg__bound_sum(dtype, hg__depth_dot(dtype, (double)width) + 2, magnitude, sum);
+	*bound = s->kernel < 0
+	             ? hg__bound_sum(s->e.dtype, hg__depth_dot(s->a.dtype, (double)s->width) + 2,
+	                             magnitude, sum)
+	             : sddmm_variant_bound((enum sddmm_variant_id)s->kernel, s->e.dtype, s->width,
+	                                   magnitude, sum);
 }
 
-static void expect_add(const struct copy *a, const struct copy *b, int64_t i, int64_t j,
-                       int64_t head, int64_t width, hg_dtype dtype, double *exact, double *bound)
+static void expect_add(const struct edges_check *s, const struct copy *a, const struct copy *b,
+                       int64_t i, int64_t j, int64_t head, double *exact, double *bound)
 {
 	const double x = copy_at(a, i, head), y = copy_at(b, j, head);
-	(void)width;
 	*exact = x + y;
-	*bound = hg__bound_sum(dtype, 1, fabs(x) + fabs(y), x + y);
+	*bound = hg__bound_sum(s->e.dtype, 1, fabs(x) + fabs(y), x + y);
 }
-
-struct edges_check {
-	struct hg__mat a, b, e;
-	int64_t heads, width;
-	expect_fn expect;
-};
 
 /* The expected results of a row's edges: exact [degree, heads] and the bounds. */
 static void row_expect(const struct edges_check *s, const struct copy *x, const struct copy *y,
@@ -49,8 +55,7 @@ static void row_expect(const struct edges_check *s, const struct copy *x, const 
 	for (int64_t k = 0; k < row->degree; k++)
 		for (int64_t head = 0; head < s->heads; head++) {
 			const int64_t at = k * s->heads + head;
-			s->expect(x, y, row->index, row->col[k], head, s->width, s->e.dtype, &exact[at],
-			          &bound[at]);
+			s->expect(s, x, y, row->index, row->col[k], head, &exact[at], &bound[at]);
 		}
 }
 
@@ -92,32 +97,67 @@ static hg_status check_edges(struct bench *b, const struct edges_check *s, struc
 	return status;
 }
 
-/* Time the op, check it, report it. */
-static hg_status op_measure(struct bench *b, struct call *call, const struct edges_check *s,
-                            const char *name, struct ceiling gather, double peer)
+/* What the times of one case are compared with. */
+struct references {
+	struct ceiling gather;
+	double peer, automatic;
+};
+
+/* Time a run that computes the op's result, check it, report it. `what` is the call, or what the
+ * variant of the kernel needs. */
+static hg_status run_measure(struct bench *b, run_fn run, void *what, const struct call *call,
+                             const struct edges_check *s, struct result *r,
+                             struct references *references)
 {
-	struct result r = result_new(name, "auto", b->policy->name);
 	struct check check;
-	HG__TRY(measure(b, call_forward, call, &r.ms));
+	char note[64];
+	/* NaN in every element shows elements that are not written */
+	HG__TRY(b->ctx->backend->fill(b->ctx, s->e.data, 0xFF,
+	                              (size_t)(s->e.rows * s->e.ld) * hg_dtype_size(s->e.dtype)));
+	HG__TRY(measure(b, run, what, &r->ms));
 	HG__TRY(spoil(b, s->e, b->csr.rows <= CHECK_ROWS ? 0 : b->rowptr[b->longest]));
 	HG__TRY(check_edges(b, s, &check));
 	const struct hg__cost cost = call_cost(call);
-	r.features = s->a.cols;
-	r.heads = (int)s->heads;
-	r.bytes = cost.bytes;
-	r.gather_ms = gather.ms;
-	r.unordered_ms = gather.unordered;
-	r.peer_ms = peer;
-	r.error = check.ratio;
-	report_result(b, &r);
-	check_report(b, &check, name, "auto");
+	r->features = s->a.cols;
+	r->heads = (int)s->heads;
+	r->bytes = cost.bytes;
+	r->gather_ms = references->gather.ms;
+	r->unordered_ms = references->gather.unordered;
+	r->peer_ms = references->peer;
+	r->error = check.ratio;
+	if (s->kernel < 0)
+		references->automatic = r->ms.median;
+	else
+		variant_note(references->automatic, 0, note, sizeof note, r);
+	report_result(b, r);
+	check_report(b, &check, r->op, r->variant);
+	return HG_OK;
+}
+
+/* Measure the dot products by one variant, if it can compute this call. */
+static hg_status variant_run(struct bench *b, const struct variant *v, struct call *call,
+                             struct edges_check *s, struct references *references)
+{
+	struct result r = result_new("sddmm dot", v->name, b->policy->name);
+	struct sddmm_variant_call direct = {
+	    b->ctx,
+	    (enum sddmm_variant_id)v->kernel,
+	    {.csr = b->csr, .a = s->a, .b = s->b, .e = s->e, .heads = (int)s->heads, .scale = 1.0f}};
+	s->kernel = v->kernel;
+	if (v->kernel < 0)
+		return run_measure(b, call_forward, call, call, s, &r, references);
+	const char *why = sddmm_variant_refuses(b->ctx, &direct.args, direct.id);
+	if (!why)
+		return run_measure(b, sddmm_variant_run, &direct, call, s, &r, references);
+	report_absent(b, r.op, r.variant, why);
 	return HG_OK;
 }
 
 static hg_status dot_run(struct bench *b, int64_t cols, int64_t heads, struct mats *mats,
-                         struct ceiling gather, double peer)
+                         struct references *references)
 {
 	const struct hg__sddmm_dot_attr attr = {(int)heads, 1.0f};
+	const struct variant_list *list = variants_of("sddmm");
 	const hg_dtype state = b->policy->state;
 	struct edges_check s = {.heads = heads, .width = cols / heads, .expect = expect_dot};
 	struct call call;
@@ -128,13 +168,18 @@ static hg_status dot_run(struct bench *b, int64_t cols, int64_t heads, struct ma
 	call_in(&call, 0, s.a);
 	call_in(&call, 1, s.b);
 	call.call.out = s.e;
-	return op_measure(b, &call, &s, "sddmm dot", gather, peer);
+	for (int i = 0; i < list->count; i++)
+		if (variant_wanted(b, list, &list->variant[i]))
+			HG__TRY(variant_run(b, &list->variant[i], &call, &s, references));
+	return HG_OK;
 }
 
 static hg_status add_run(struct bench *b, int64_t heads, struct mats *mats)
 {
 	const hg_dtype state = b->policy->state;
-	struct edges_check s = {.heads = heads, .width = 1, .expect = expect_add};
+	struct references none = {CEILING_NONE, (double)NAN, (double)NAN};
+	struct result r = result_new("sddmm add", "auto", b->policy->name);
+	struct edges_check s = {.heads = heads, .width = 1, .kernel = -1, .expect = expect_add};
 	struct call call;
 	HG__TRY(mat_random(b, mats, state, b->csr.rows, heads, 1, -1.0, 1.0, &s.a));
 	HG__TRY(mat_random(b, mats, state, b->csr.cols, heads, 2, -1.0, 1.0, &s.b));
@@ -143,14 +188,14 @@ static hg_status add_run(struct bench *b, int64_t heads, struct mats *mats)
 	call_in(&call, 0, s.a);
 	call_in(&call, 1, s.b);
 	call.call.out = s.e;
-	return op_measure(b, &call, &s, "sddmm add", CEILING_NONE, (double)NAN);
+	return run_measure(b, call_forward, &call, &call, &s, &r, &none);
 }
 
 static hg_status peer_measure(struct bench *b, struct peer_graph *graph,
                               const struct peer_variant *variant, int64_t cols, struct mats *mats,
                               double *best)
 {
-	struct edges_check s = {.heads = 1, .width = cols, .expect = expect_dot};
+	struct edges_check s = {.heads = 1, .width = cols, .kernel = -1, .expect = expect_dot};
 	struct peer *peer = NULL;
 	struct check check;
 	struct result r = result_new("sddmm dot", variant->name, hg_dtype_name(variant->dtype));
@@ -212,8 +257,8 @@ static hg_status dots_run(struct bench *b, int64_t cols, const int64_t *heads, i
 			report_absent(b, "sddmm dot", "auto", "the heads do not divide the width");
 			continue;
 		}
-		const hg_status status =
-		    dot_run(b, cols, heads[h], &mats, gather, heads[h] == 1 ? peer : (double)NAN);
+		struct references references = {gather, heads[h] == 1 ? peer : (double)NAN, (double)NAN};
+		const hg_status status = dot_run(b, cols, heads[h], &mats, &references);
 		mats_free(&mats);
 		HG__TRY(status);
 	}
@@ -247,7 +292,10 @@ hg_status bench_sddmm(struct bench *b)
 			HG__TRY(dots_run(b, widths[i], heads, head_count, peer));
 		}
 	}
-	for (int p = 0; p < b->options.policies; p++) {
+	/* the sums have no variants */
+	for (int p = 0;
+	     p < b->options.policies && !variant_of_kernel(variants_of("sddmm"), b->options.variant);
+	     p++) {
 		b->policy = &b->options.policy[p];
 		HG__TRY(adds_run(b, heads, head_count));
 	}

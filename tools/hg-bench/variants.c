@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "variants/sddmm_variants.h"
 #include "variants/spmm_variants.h"
 
 #define SOURCE(source) " (" source ")"
@@ -22,9 +23,18 @@ static const struct variant spmm_list[] = {
 #undef SPMM_VARIANT
 };
 
+static const struct variant sddmm_list[] = {
+    {"auto", "what training uses: the kernel that dispatch chooses", -1, -1, -1},
+#define SDDMM_VARIANT(id, name, multiply, columns, accumulate, source, what) \
+	{name, what SOURCE(source), HG_F16, HG_ACC_##accumulate, SDDMM_##id},
+#include "variants/sddmm_variants.def"
+#undef SDDMM_VARIANT
+};
+
 #define COUNT(list) (int)(sizeof(list) / sizeof(list)[0])
 static const struct variant_list lists[] = {
     {"spmm", spmm_list, COUNT(spmm_list)},
+    {"sddmm", sddmm_list, COUNT(sddmm_list)},
 };
 
 const struct variant_list *variants_of(const char *command)

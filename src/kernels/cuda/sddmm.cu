@@ -12,26 +12,6 @@
 
 #include "kernels/cuda/sddmm.cuh"
 
-static struct sddmm_problem problem_of(const struct hg__csr &csr, const struct hg__mat &a,
-                                       const struct hg__mat &b, const struct hg__mat &e)
-{
-	struct sddmm_problem p = {};
-	p.plan = plan_of(csr);
-	p.col = csr.col;
-	p.edge = csr.edge;
-	p.a = a.data;
-	p.lda = a.ld;
-	p.pitch_a = static_cast<uint32_t>(a.ld * static_cast<int64_t>(hg_dtype_size(a.dtype)));
-	p.b = b.data;
-	p.ldb = b.ld;
-	p.pitch_b = static_cast<uint32_t>(b.ld * static_cast<int64_t>(hg_dtype_size(b.dtype)));
-	p.e = e.data;
-	p.lde = e.ld;
-	p.e_half = e.dtype == HG_F16;
-	p.cols = a.cols;
-	return p;
-}
-
 hg_status hg__cuda_sddmm_dot(hg_context *ctx, const struct hg__sddmm_dot_args *a)
 {
 	if (a->csr.m == 0 || a->e.cols == 0)
@@ -42,13 +22,7 @@ hg_status hg__cuda_sddmm_dot(hg_context *ctx, const struct hg__sddmm_dot_args *a
 		                "sddmm_dot: A [%lld] type %d, B [%lld] type %d, %d heads",
 		                static_cast<long long>(a->a.cols), static_cast<int>(a->a.dtype),
 		                static_cast<long long>(a->b.cols), static_cast<int>(a->b.dtype), a->heads);
-	struct sddmm_problem p = problem_of(a->csr, a->a, a->b, a->e);
-	p.heads = a->heads;
-	p.head_cols = p.cols / p.heads;
-	p.scale = a->scale;
-	p.row_scale = a->row_scale;
-	p.col_scale = a->col_scale;
-	p.plain = !p.row_scale && !p.col_scale && !p.edge && p.lde == 1;
+	const struct sddmm_problem p = dot_problem_of(a);
 	if (hg__sddmm_tiles_fit(a))
 		return hg__sddmm_tiles(ctx, p);
 	return hg__sddmm_packs_fit(a) ? hg__sddmm_packs(ctx, p, a->a.dtype)
@@ -63,5 +37,5 @@ hg_status hg__cuda_sddmm_add(hg_context *ctx, const struct hg__sddmm_add_args *a
 		return hg__fail(ctx, HG_ERR_INTERNAL, "sddmm_add: A type %d, B type %d, E type %d",
 		                static_cast<int>(a->a.dtype), static_cast<int>(a->b.dtype),
 		                static_cast<int>(a->e.dtype));
-	return hg__sddmm_add(ctx, problem_of(a->csr, a->a, a->b, a->e), a);
+	return hg__sddmm_add(ctx, edge_problem_of(a->csr, a->a, a->b, a->e), a);
 }

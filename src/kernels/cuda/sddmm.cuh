@@ -22,6 +22,39 @@ struct sddmm_problem {
 	const float *row_scale, *col_scale;
 };
 
+/* The operands of either product. */
+static inline struct sddmm_problem edge_problem_of(const struct hg__csr &csr,
+                                                   const struct hg__mat &a, const struct hg__mat &b,
+                                                   const struct hg__mat &e)
+{
+	struct sddmm_problem p = {};
+	p.plan = plan_of(csr);
+	p.col = csr.col;
+	p.edge = csr.edge;
+	p.a = a.data;
+	p.lda = a.ld;
+	p.pitch_a = static_cast<uint32_t>(a.ld * static_cast<int64_t>(hg_dtype_size(a.dtype)));
+	p.b = b.data;
+	p.ldb = b.ld;
+	p.pitch_b = static_cast<uint32_t>(b.ld * static_cast<int64_t>(hg_dtype_size(b.dtype)));
+	p.e = e.data;
+	p.lde = e.ld;
+	p.e_half = e.dtype == HG_F16;
+	p.cols = a.cols;
+	return p;
+}
+static inline struct sddmm_problem dot_problem_of(const struct hg__sddmm_dot_args *a)
+{
+	struct sddmm_problem p = edge_problem_of(a->csr, a->a, a->b, a->e);
+	p.heads = a->heads;
+	p.head_cols = p.cols / p.heads;
+	p.scale = a->scale;
+	p.row_scale = a->row_scale;
+	p.col_scale = a->col_scale;
+	p.plain = !p.row_scale && !p.col_scale && !p.edge && p.lde == 1;
+	return p;
+}
+
 /* The index of the edge value of a CSR entry. */
 static __device__ inline int64_t edge_of(const struct sddmm_problem &p, int64_t entry)
 {
