@@ -1,6 +1,6 @@
-# hg_commit_of(folder result): which state of the sources in a folder git knows, if the folder is a
-# repository; "unknown"
-# for a copy without one, also where it lies inside a repository of somebody else's.
+# hg_commit_of(folder result): sets `result` to the git commit of the sources in `folder`. It is
+# "unknown" if the folder is not the top of a git repository: for example a copy without .git,
+# which may lie inside another project's repository.
 function(hg_commit_of folder result)
   set(${result} unknown PARENT_SCOPE)
   execute_process(COMMAND git rev-parse --show-toplevel WORKING_DIRECTORY ${folder} OUTPUT_VARIABLE

@@ -1,5 +1,5 @@
 # How every target of the project is compiled: language level, warnings as errors, hidden symbols,
-# optional sanitizers, and the include arrow.
+# optional sanitizers, and which folders each layer may include.
 
 set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_STANDARD_REQUIRED ON)
@@ -13,8 +13,8 @@ endif()
 # -ffp-contract=off: a product and a sum are two roundings everywhere, so that results do not depend
 # on compiler or machine.
 set(HG_C_FLAGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow -ffp-contract=off)
-# A compiler that is newer than this project has new warnings, which are no reason for its user to
-# go without a library.
+# Warnings are errors for developers only. A newer compiler may have new warnings, and these should
+# not stop a user's build.
 option(HG_WERROR "Warnings are errors: for developers; the presets say ON" OFF)
 if(HG_WERROR)
   list(APPEND HG_C_FLAGS -Werror)
@@ -25,10 +25,10 @@ if(HG_SANITIZE)
     -fno-omit-frame-pointer)
 endif()
 
-# hg_layer(name REACH folder...): an object library for src/<name>, which sees include/ and, of
-# src/, only the named folders besides its own. The sources' includes are written "folder/file.h";
-# each visible folder is reached through a directory that holds nothing but a link to it, so that an
-# include against the arrow does not compile.
+# hg_layer(name REACH folder...): an object library for src/<name>. Its sources may include headers
+# of include/, of their own folder and of the named folders, as "folder/file.h". The include path
+# has one directory for each of these folders, with nothing in it but a link to the folder, so an
+# include of any other layer does not compile.
 function(hg_layer name)
   cmake_parse_arguments(ARG "" "" "REACH;SOURCES" ${ARGN})
   add_library(hg_${name} OBJECT ${ARG_SOURCES})
