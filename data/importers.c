@@ -25,7 +25,7 @@ const hg_importer *hg_importers(size_t *count)
 	     ".txt .txt.gz .edges .edges.gz .el .el.gz", 0, hg__import_edges},
 	    {"mtx", "Matrix Market coordinate file; entry (i, j) is an edge j -> i; plain or gzip",
 	     ".mtx .mtx.gz", 1, hg__import_mtx},
-	    {"h5", "a HalfGraph dataset, to transform it again", ".h5 .hdf5", 1, hg__import_h5},
+	    {"h5", "a HalfGraph dataset, to inspect or change it", ".h5 .hdf5", 1, hg__import_h5},
 	};
 	if (count)
 		*count = sizeof table / sizeof table[0];

@@ -100,7 +100,7 @@ static hg_status fail_damaged(const char *shown, const char *block, char *messag
 	return hg__data_fail(
 	    message, HG_ERR_FORMAT,
 	    "%s: does not fit its checksum: it is damaged or cut off, or another program "
-	    "changed it; if on purpose, h5convert --seal makes the checksum new",
+	    "changed it; if on purpose, h5convert --seal computes a new checksum",
 	    shown);
 }
 

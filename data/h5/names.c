@@ -15,8 +15,8 @@ struct listing {
 	hg_status status;
 };
 
-/* A damaged group can be a ring. The file cannot hold more names than bytes, so the listing
- * ends. */
+/* In a damaged file the links of a group can form a cycle. A file cannot hold more names than
+ * bytes, so the listing stops when it has as many. */
 static hg_status add_name(struct listing *list, const char *name)
 {
 	struct hg__h5_names *names = list->names;

@@ -140,7 +140,7 @@ static void what_was_changed_on_purpose_can_be_sealed(void)
 	free(good_file(path, &count));
 	CHECK(chmod(path, 0640) == 0);
 	set_label(path, 2);
-	must_not_read(path, HG_ERR_FORMAT, "h5convert --seal makes the checksum new");
+	must_not_read(path, HG_ERR_FORMAT, "h5convert --seal computes a new checksum");
 	CHECK_STATUS(hg_file_seal(path, message), HG_OK);
 	hg_dataset *d = must_read(path);
 	CHECK_EQ_I(d->label[0], 2);

@@ -40,7 +40,7 @@ int main(void)
 	    hg_params_add(m.params, "w", FEATURES, CLASSES, HG_INIT_GLOROT_UNIFORM, 0, NULL) >= 0 &&
 	    hg_optim_create(m.params, &adam, &optim) >= 0 &&
 	    hg_doctor_create(m.params, optim, record, &m, NULL, &doctor) >= 0 &&
-	    hg_doctor_examine(doctor, 0, &report) >= 0; /* the next step; nothing is changed by it */
+	    hg_doctor_examine(doctor, 0, &report) >= 0; /* the next step; it changes nothing */
 	for (int i = 0; ok && i < report->findings; i++) {
 		const hg_finding *f = &report->finding[i];
 		(void)hg_finding_sentence(f, NULL, NULL, text, sizeof text);

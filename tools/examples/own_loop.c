@@ -22,7 +22,7 @@ static hg_var model_record(hg_params *params, hg_tape *tape, const struct plante
 	    b);
 }
 
-/* Both tapes and the step, also once more after an overflow: the parameters stay. */
+/* Creates both tapes and the step. It is called again after an overflow; the parameters stay. */
 static int loop_record(struct loop *l, const struct planted *data, const hg_tensor *labels)
 {
 	hg_step_free(l->step), hg_tape_free(l->eval), hg_tape_free(l->train);
@@ -71,10 +71,10 @@ int main(void)
 	    hg_params_add(l.params, "b", 1, CLASSES, HG_INIT_ZEROS, 0, NULL) >= 0 &&
 	    hg_optim_create(l.params, &adam, &l.optim) >= 0 && loop_record(&l, &data, labels);
 	for (int epoch = 1; ok && epoch <= 120; epoch++) {
-		/* the rate lives on the device: a captured step goes on with the new one */
+		/* the learning rate is in device memory, so a captured step uses the new one */
 		ok = hg_optim_set_lr(l.optim, 0, epoch <= 60 ? 0.05f : 0.005f) >= 0 &&
 		     hg_step_run(l.step, 1) >= 0 && hg_step_read(l.step, 0, &loss, &info) >= 0;
-		/* a result that overflowed made this step be skipped: store it differently */
+		/* a result overflowed and this step was skipped: store that result differently */
 		if (ok && info.overflow_node >= 0)
 			ok = hg_tape_replan(l.train, info.overflow_node, NULL) >= 0 &&
 			     loop_record(&l, &data, labels);

@@ -1,4 +1,4 @@
-/* Another order of the nodes, so that neighbouring rows share neighbours; and back again. */
+/* Reorder the nodes so that neighbouring rows share neighbours, and restore the first order. */
 #include <halfgraph/halfgraph.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Verdicts: what a tape knows of its halves before it runs, and an op that refuses to guess. */
+/* Verdicts: which f16 results of a tape may overflow, known before it runs; and an op that is
+ * refused because its result would overflow. */
 #include "planted.h"
 
 #include <stdio.h>
@@ -30,7 +31,7 @@ int main(void)
 	}
 	int said = 0;
 	if (ok) {
-		/* exp(3 * 20) is no half: the recording says so, nothing runs */
+		/* exp(3 * 20) does not fit f16: recording fails, and nothing runs */
 		const hg_var x = hg_tape_input(refused, data.features, "x", 3.0);
 		(void)hg_shadow_exp(refused, hg_scale(refused, x, 20.0f));
 		said = hg_tape_status(refused) == HG_ERR_RANGE;
