@@ -141,8 +141,8 @@ static hg_status queue_inspection(const struct hg__watch *w, int64_t k)
 	                                      .ring = w->state.data,
 	                                      .closes = k == w->inspections - 1};
 	if (l->probe_count)
-		HG__TRY(ctx->backend->kernels->spmm_probe(ctx, &sums));
-	return ctx->backend->kernels->observe(ctx, &args);
+		HG__TRY(ctx->backend->kernels->spmm_probe.run(ctx, &sums));
+	return ctx->backend->kernels->observe.run(ctx, &args);
 }
 
 void hg__watch_begin(struct hg__watch *w)

@@ -117,7 +117,27 @@ struct hg__call {
 	struct hg__overflow_flag overflow; /* forward: the guard of the result (HG__GUARDS_STORE) */
 	/* in[i] is stored x 2^-shift[i], out x 2^-shift_out; gradients are stored as they are */
 	int shift[HG__MAX_IN], shift_out;
+	/* not NULL: kernels are only planned. Addresses then only say which operands are present */
+	struct hg__planned *planned;
 };
+
+/* What planning learns of the kernels that an op would run. */
+struct hg__planned {
+	size_t workspace; /* the most that one of them takes */
+};
+
+static inline hg_status hg__plan_kernel(struct hg__planned *planned, size_t workspace)
+{
+	planned->workspace = hg__larger(planned->workspace, workspace);
+	return HG_OK;
+}
+
+/* Runs a kernel for an op: HG__RUN(c, gemm, &args). While the tape is planned it does not run, but
+ * says how much workspace it will take. Ops run kernels, copies included, in no other way, so an op
+ * builds the arguments of its kernels in one place, and a plan knows each of them. */
+#define HG__RUN(c, name, args)                                                              \
+	((c)->planned ? hg__plan_kernel((c)->planned, (c)->k->name.workspace((c)->ctx, (args))) \
+	              : (c)->k->name.run((c)->ctx, (args)))
 
 /* Test inputs. The battery gives the extents; the op says what operands it wants. */
 struct hg__extent {
@@ -190,14 +210,13 @@ struct hg__op {
 	/* The range rules: what is known of the result and of the gradients (range_rule.h). */
 	struct hg__known (*range)(const struct hg__range *r, struct hg__derivation *how);
 	void (*range_back)(const struct hg__range *r, struct hg__gradients *grad);
+	/* They do nothing but HG__RUN: that plans their workspace, too. */
 	hg_status (*forward)(const struct hg__call *c);
 	hg_status (*backward)(const struct hg__call *c);
 	/* Optional (NULL): called once when the tape compiles, operands' shapes and graph set: have the
 	 * graph build what it caches (norms, weights in the state type), so that a run allocates
 	 * nothing. */
 	hg_status (*prepare)(const struct hg__call *c);
-	/* workspace bytes, forward or backward, shapes only (data pointers unset) */
-	size_t (*scratch)(const struct hg__call *c);
 	/* Sample i of this op for these extents; 0 when there are no more. Good and deliberately bad
 	 * ones. */
 	int (*sample)(int i, const struct hg__extent *extent, struct hg__sample *sample);

@@ -79,7 +79,7 @@ hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alph
 	const struct hg__axpby_args args = {.x = x, .y = y, .alpha = alpha};
 	if (x.data == y.data && alpha == 1.0f)
 		return HG_OK;
-	return c->k->axpby(c->ctx, &args);
+	return HG__RUN(c, axpby, &args);
 }
 
 hg_status hg__restore(const struct hg__call *c, int i, struct hg__mat y)
@@ -106,7 +106,7 @@ hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a)
 	};
 	if (a->epilogue)
 		args.epilogue = *a->epilogue;
-	return c->k->spmm(c->ctx, &args);
+	return HG__RUN(c, spmm, &args);
 }
 
 hg_status hg__sum_rows(const struct hg__call *c, struct hg__mat x, struct hg__mat wide,
@@ -114,7 +114,7 @@ hg_status hg__sum_rows(const struct hg__call *c, struct hg__mat x, struct hg__ma
 {
 	const int direct = y.dtype == HG_F32;
 	const struct hg__colsum_args args = {.x = x, .y = direct ? y : wide};
-	HG__TRY(c->k->colsum(c->ctx, &args));
+	HG__TRY(HG__RUN(c, colsum, &args));
 	return direct ? HG_OK : hg__copy_scaled(c, wide, 1.0f, y);
 }
 
@@ -122,28 +122,6 @@ int hg__always(const struct hg__node *node)
 {
 	(void)node;
 	return 1;
-}
-
-size_t hg__no_scratch(const struct hg__call *c)
-{
-	(void)c;
-	return 0;
-}
-
-size_t hg__reduction_scratch(const struct hg__call *c)
-{
-	const int64_t in = c->in[0].cols, out = c->out.cols;
-	return hg__reduction_bytes(c->in[0].rows, in > out ? in : out);
-}
-
-size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled,
-                             hg_dtype weight)
-{
-	/* a CPU reads the weights in place */
-	const hg_dtype laid_out = c->ctx->threads ? HG_DTYPE_COUNT : weight;
-	const size_t forth = hg__spmm_bytes(&c->csr, cols, scaled, laid_out),
-	             back = hg__spmm_bytes(&c->csr_t, cols, scaled, laid_out);
-	return forth > back ? forth : back;
 }
 
 void hg__sample_begin(struct hg__sample *s, const char *what, hg_status expect, int use_graph)

@@ -83,17 +83,8 @@ static inline struct hg__mat hg__mat_row(struct hg__mat mat, int64_t row)
 	return mat;
 }
 
-/* Workspace of element-wise ops: none. Of sums over the rows of operand 0 or of the result:
- * hg__reduction_bytes. */
 /* For hg__op.rescales: every result of the op may be stored rescaled. */
 int hg__always(const struct hg__node *node);
-size_t hg__no_scratch(const struct hg__call *c);
-size_t hg__reduction_scratch(const struct hg__call *c);
-/* Workspace of aggregations over either orientation into `cols` columns (hg__spmm_bytes). scaled:
- * the type of a matrix that is scaled before the sum; weight: the type of one weight for each edge;
- * HG_DTYPE_COUNT: none. */
-size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled,
-                             hg_dtype weight);
 
 /* Samples, operand by operand. */
 void hg__sample_begin(struct hg__sample *s, const char *what, hg_status expect, int use_graph);

@@ -131,7 +131,7 @@ static hg_status count_bad(const struct search *s, hg_context *ctx, const struct
 	if (!x->data || !hg__is_float(x->dtype) || x->rows * x->cols == 0)
 		return HG_OK;
 	const struct hg__amax_args args = {.x = *x, .out = s->amax->mat};
-	HG__TRY(ctx->backend->kernels->amax(ctx, &args));
+	HG__TRY(ctx->backend->kernels->amax.run(ctx, &args));
 	HG__TRY(hg_tensor_download(s->amax, seen, HG_F32));
 	*bad = seen[1] > 0.0f;
 	return HG_OK;

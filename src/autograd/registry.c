@@ -49,10 +49,13 @@ static hg_status check_functions(const struct hg__op *op, char *why)
 		const char *name;
 		int present;
 	} functions[] = {
-	    {"infer", op->infer != NULL},           {"range", op->range != NULL},
-	    {"range_back", op->range_back != NULL}, {"forward", op->forward != NULL},
-	    {"backward", op->backward != NULL},     {"scratch", op->scratch != NULL},
-	    {"sample", op->sample != NULL},         {"cost", op->cost != NULL},
+	    {"infer", op->infer != NULL},
+	    {"range", op->range != NULL},
+	    {"range_back", op->range_back != NULL},
+	    {"forward", op->forward != NULL},
+	    {"backward", op->backward != NULL},
+	    {"sample", op->sample != NULL},
+	    {"cost", op->cost != NULL},
 	};
 	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
 		if (!functions[i].present)

@@ -19,7 +19,7 @@ static hg_status guard_stored(const struct hg__call *call)
 {
 	const struct hg__guard_args args = {call->out, call->overflow};
 	return call->overflow.word && !(call->node->op->traits & HG__GUARDS_STORE)
-	           ? call->k->guard(call->ctx, &args)
+	           ? call->k->guard.run(call->ctx, &args)
 	           : HG_OK;
 }
 
@@ -114,7 +114,7 @@ hg_status hg__add_parts(hg_context *ctx, const struct hg__task *task)
 		const struct hg__axpby_args first = {.x = part, .y = sum, .alpha = 1.0f},
 		                            further = {
 		                                .x = sum, .z = part, .y = sum, .alpha = 1.0f, .beta = 1.0f};
-		HG__TRY(ctx->backend->kernels->axpby(ctx, task->first[i] ? &first : &further));
+		HG__TRY(ctx->backend->kernels->axpby.run(ctx, task->first[i] ? &first : &further));
 	}
 	return HG_OK;
 }

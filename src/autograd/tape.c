@@ -119,7 +119,7 @@ static hg_status measure_amax(hg_context *ctx, const hg_tensor *x, double *amax)
 	float found[2] = {0.0f, 0.0f};
 	HG__TRY(hg_tensor_create(ctx, HG_F32, 1, 2, &out));
 	const struct hg__amax_args args = {.x = x->mat, .out = out->mat};
-	hg_status status = ctx->backend->kernels->amax(ctx, &args);
+	hg_status status = ctx->backend->kernels->amax.run(ctx, &args);
 	if (status >= 0)
 		status = hg_tensor_download(out, found, HG_F32);
 	hg_tensor_free(out);

@@ -25,12 +25,19 @@ static hg_status allocate_arena(hg_tape *tape)
 	return tape->ctx->backend->fill(tape->ctx, arena->data, 0, arena->bytes);
 }
 
+/* The arena. Before it is allocated, kernels are planned with addresses that nothing reads: they
+ * say that an operand is present, and they are aligned as the real ones will be. */
+static char *base_of(const hg_tape *tape)
+{
+	void *arena = tape->program.arena.data;
+	return arena ? arena : (void *)(uintptr_t)HG__ALIGN;
+}
+
 static struct hg__mat in_arena(const hg_tape *tape, const struct hg__value *value, hg_dtype dtype,
                                int32_t span)
 {
-	char *arena = tape->program.arena.data;
 	/* no span: only the backward pass uses this buffer */
-	char *place = arena && span >= 0 ? arena + tape->plan.span[span].offset : NULL;
+	char *place = span >= 0 ? base_of(tape) + tape->plan.span[span].offset : NULL;
 	const struct hg__mat mat = {place, value->rows, value->cols, hg__leading(value->cols), dtype};
 	return mat;
 }
@@ -40,7 +47,7 @@ static struct hg__mat of_tensor(const hg_tape *tape, const hg_tensor *tensor)
 {
 	struct hg__mat mat = tensor->mat;
 	if (!mat.data)
-		mat.data = tape->program.arena.data;
+		mat.data = base_of(tape);
 	return mat;
 }
 
@@ -191,14 +198,23 @@ static void backward_call(const hg_tape *tape, struct hg__task *task)
 	}
 }
 
-/* Builds the graph's caches and measures the workspace, so that a run allocates nothing. */
-static hg_status prepare_call(const struct hg__call *call, size_t *scratch)
+/* Builds the caches of the graph that a call reads. */
+static hg_status prepare_call(const struct hg__call *call)
 {
 	const struct hg__op *op = call->node->op;
-	if (op->prepare)
-		HG__TRY(op->prepare(call));
-	const size_t bytes = op->scratch(call);
-	*scratch = bytes > *scratch ? bytes : *scratch;
+	return op->prepare ? op->prepare(call) : HG_OK;
+}
+
+/* Measures the workspace of a call, so that its run allocates nothing. */
+static hg_status plan_call(hg_tape *tape, const struct hg__call *call, int backward)
+{
+	const struct hg__op *op = call->node->op;
+	struct hg__program *program = &tape->program;
+	struct hg__planned planned = {0};
+	struct hg__call dry = *call;
+	dry.planned = &planned;
+	HG__TRY(backward ? op->backward(&dry) : op->forward(&dry));
+	program->workspace_bytes = hg__larger(program->workspace_bytes, planned.workspace);
 	return HG_OK;
 }
 
@@ -264,15 +280,20 @@ static hg_status add_tiles(const hg_tape *tape)
  * and sets the size of the workspace. */
 static hg_status prepare_graphs(hg_tape *tape)
 {
-	struct hg__call call;
 	size_t missing = 0;
 	HG__TRY(missing_bytes(tape, &missing));
 	HG__TRY(hg__tape_room(tape, missing));
 	for (int64_t k = 0; k < tape->recording.entries; k++) {
 		if (!tape->plan.entry[k].alive)
 			continue;
-		HG__TRY(forward_call(tape, k, &call));
-		HG__TRY(prepare_call(&call, &tape->program.workspace_bytes));
+		struct hg__task task = {.entry = (int32_t)k};
+		HG__TRY(forward_call(tape, k, &task.call));
+		HG__TRY(prepare_call(&task.call));
+		HG__TRY(plan_call(tape, &task.call, 0));
+		if (!tape->plan.entry[k].back)
+			continue;
+		backward_call(tape, &task);
+		HG__TRY(plan_call(tape, &task.call, 1));
 	}
 	HG__TRY(hg__tape_room(tape, 0));
 	return tape->plan.keeps ? HG_OK : add_tiles(tape); /* a copy must not change shared graphs */
@@ -288,7 +309,8 @@ static hg_status build_forward(hg_tape *tape)
 		task->entry = (int32_t)k;
 		HG__TRY(forward_call(tape, k, &task->call));
 		program->store_guards += task->call.overflow.word != NULL;
-		HG__TRY(prepare_call(&task->call, &program->workspace_bytes));
+		HG__TRY(prepare_call(&task->call));
+		HG__TRY(plan_call(tape, &task->call, 0));
 	}
 	return HG_OK;
 }
@@ -308,7 +330,7 @@ static void build_recompute(hg_tape *tape, int32_t k, int i)
 	task->recompute = 1;
 }
 
-static void build_backward(hg_tape *tape)
+static hg_status build_backward(hg_tape *tape)
 {
 	struct hg__program *program = &tape->program;
 	for (int64_t f = program->forwards - 1; f >= 0; f--) {
@@ -321,10 +343,9 @@ static void build_backward(hg_tape *tape)
 		struct hg__task *task = &program->backward[program->backwards++];
 		*task = program->forward[f];
 		backward_call(tape, task);
-		const size_t bytes = task->call.node->op->scratch(&task->call);
-		program->workspace_bytes =
-		    bytes > program->workspace_bytes ? bytes : program->workspace_bytes;
+		HG__TRY(plan_call(tape, &task->call, 1));
 	}
+	return HG_OK;
 }
 
 static hg_status allocate_tasks(hg_context *ctx, int64_t count, struct hg__task **tasks,
@@ -351,7 +372,7 @@ hg_status hg__tape_tasks(hg_tape *tape)
 	HG__TRY(allocate_tasks(tape->ctx, tape->plan.alive + tape->plan.recomputes, &program->backward,
 	                       &program->backward_capacity));
 	HG__TRY(build_forward(tape));
-	build_backward(tape);
+	HG__TRY(build_backward(tape));
 	return hg__workspace(tape->ctx, program->workspace_bytes, &workspace);
 }
 

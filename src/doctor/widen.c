@@ -55,7 +55,7 @@ static hg_status copy_wide(hg_context *ctx, const struct access *access, void *t
 		return ctx->backend->copy(ctx, to, from.data,
 		                          (size_t)(from.rows * from.ld) * hg_dtype_size(from.dtype));
 	const struct hg__axpby_args widen = {.x = from, .y = *access->mat, .alpha = 1.0f};
-	return ctx->backend->kernels->axpby(ctx, &widen);
+	return ctx->backend->kernels->axpby.run(ctx, &widen);
 }
 
 /* The memory is zeroed first, because kernels also read the padding of rows. */

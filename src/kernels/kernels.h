@@ -14,7 +14,7 @@
 #include "kernels/optim.h"
 #include "kernels/overflow.h"
 #include "kernels/scores.h"
-#include "kernels/scratch.h"
+#include "kernels/workspace.h"
 #include "precision/bound.h"
 
 HG_EXTERN_C_BEGIN
@@ -25,7 +25,8 @@ HG_EXTERN_C_BEGIN
  * transcendental functions are computed in f32, and a result is narrowed once, at the store.
  * - Results do not depend on the number of threads or on timing: bitwise the same in every run.
  * - rows or cols may be 0.
- * - Calls are queued on the context's stream. Scratch memory comes from hg__workspace.
+ * - Calls are queued on the context's stream. Scratch memory comes from hg__workspace, at most as
+ * much as the kernel's row says.
  * - A shape or type that a kernel does not support is HG_ERR_INTERNAL, because ops have checked
  * it. */
 
@@ -454,14 +455,31 @@ struct hg__guard_args {
 	struct hg__overflow_flag overflow;
 };
 
-/* The table of a backend: one function for each line of kernels.def. */
+/* A row of a backend's table, one for each line of kernels.def:
+ *
+ *     run        queues the kernel
+ *     workspace  the most bytes that run takes from hg__workspace for such a call. It reads which
+ *                operands are present, their shapes and types, and graphs' plans, never what
+ *                addresses point to, so memory can be planned before there is any.
+ *
+ * Both stand in the kernel's file, for each backend. */
+#define HG_KERNEL(name, args)                                                   \
+	struct hg__##name##_kernel {                                                \
+		hg_status (*run)(hg_context * ctx, const struct hg__##args *a);         \
+		size_t (*workspace)(const hg_context *ctx, const struct hg__##args *a); \
+	};
+#include "kernels/kernels.def"
+#undef HG_KERNEL
+
+/* The table of a backend. */
 struct hg__kernels {
-#define HG_KERNEL(name, args) hg_status (*name)(hg_context * ctx, const struct hg__##args *a);
+#define HG_KERNEL(name, args) struct hg__##name##_kernel name;
 #include "kernels/kernels.def"
 #undef HG_KERNEL
 };
 
-/* A kernel by name, for tests and tools: its name and the offset of its pointer in the table. */
+/* A kernel by name, for tests and tools: its name and the offset of its row in the table, of which
+ * `run` is the first member. */
 struct hg__kernel_entry {
 	const char *name;
 	size_t offset;

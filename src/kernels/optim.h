@@ -52,15 +52,6 @@ HG_HD static inline int64_t hg__optim_chunks(const struct hg__optim_tensor *t)
 	return (t->rows * t->ld + HG__OPTIM_CHUNK - 1) / HG__OPTIM_CHUNK;
 }
 
-/* Workspace of grad_check: a sum of squares, a count and an index for each chunk, and one more. */
-static inline size_t hg__optim_bytes(const struct hg__optim_tensor *host, int64_t count)
-{
-	int64_t chunks = 1;
-	for (int64_t i = 0; i < count; i++)
-		chunks += hg__optim_chunks(&host[i]);
-	return (size_t)chunks * (sizeof(double) + 2 * sizeof(int64_t));
-}
-
 /* The two kernels of an optimiser step, in this order:
  *
  *     grad_check    overflow_found; nonfinite, first_nonfinite and grad_sq of grad / scale (fixed

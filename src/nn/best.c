@@ -39,7 +39,7 @@ hg_status hg__best_save_if(const struct hg__best *b, const int32_t *flag)
 {
 	const hg_params *params = b->weights.live.params;
 	const struct hg__copy_if_args args = {flag, b->pieces.data, b->host_pieces.data, params->count};
-	return params->ctx->backend->kernels->copy_if(params->ctx, &args);
+	return params->ctx->backend->kernels->copy_if.run(params->ctx, &args);
 }
 
 static hg_status swap_all(const struct hg__best *b, void *aside)

@@ -47,7 +47,7 @@ hg_status hg__evaluate_queue(void *user)
 		if (e->targets->mask[split])
 			args.mask[split] = e->targets->mask[split]->mat;
 	HG__TRY(hg_tape_forward(e->tape));
-	HG__TRY(e->ctx->backend->kernels->scores(e->ctx, &args));
+	HG__TRY(e->ctx->backend->kernels->scores.run(e->ctx, &args));
 	e->tape->params->overflow_pending = 0; /* the scores kernel has cleared the flag */
 	return hg__best_save_if(e->best, &e->board->keep);
 }

@@ -193,5 +193,5 @@ hg_status hg__param_narrow(const hg_param *p)
 {
 	hg_context *ctx = p->params->ctx;
 	const struct hg__axpby_args narrow = {.x = p->master->mat, .y = p->working->mat, .alpha = 1.0f};
-	return p->working == p->master ? HG_OK : ctx->backend->kernels->axpby(ctx, &narrow);
+	return p->working == p->master ? HG_OK : ctx->backend->kernels->axpby.run(ctx, &narrow);
 }

@@ -93,9 +93,9 @@ static void run(hg_context *ctx, struct product *p)
 	                                   .trans_b = p->trans_b};
 	const int64_t ld = p->c.mat.ld, count = p->c.mat.rows * ld;
 	float *first = calloc((size_t)count, sizeof *first);
-	CHECK_OK(ctx->backend->kernels->gemm(ctx, &args));
+	CHECK_OK(ctx->backend->kernels->gemm.run(ctx, &args));
 	CHECK_OK(hg_tensor_download(p->c.tensor, first, HG_F32));
-	CHECK_OK(ctx->backend->kernels->gemm(ctx, &args));
+	CHECK_OK(ctx->backend->kernels->gemm.run(ctx, &args));
 	CHECK_OK(hg_tensor_download(p->c.tensor, p->c.at, HG_F32));
 	for (int64_t i = 0; i < count; i++)
 		CHECK(i % ld >= p->c.mat.cols || first[i] == p->c.at[i]);

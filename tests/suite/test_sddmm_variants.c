@@ -34,7 +34,7 @@ static hg_status sddmm_by_variant(hg_context *ctx, const struct hg__sddmm_dot_ar
 	struct sddmm_variant_call call = {ctx, wanted.variant, *a};
 	if (sddmm_variant_refuses(ctx, a, wanted.variant)) {
 		wanted.passed_on++;
-		return ctx->backend->kernels->sddmm_dot(ctx, a);
+		return ctx->backend->kernels->sddmm_dot.run(ctx, a);
 	}
 	wanted.taken++;
 	return sddmm_variant_run(&call);
@@ -46,7 +46,7 @@ static void keeps_its_bound(const void *item)
 	hg_context *ctx = context_of_gpu();
 	struct hg__kernels kernels = *ctx->backend->kernels;
 	struct battery_score score = {0};
-	kernels.sddmm_dot = sddmm_by_variant;
+	kernels.sddmm_dot.run = sddmm_by_variant;
 	memset(&wanted, 0, sizeof wanted);
 	wanted.variant = (enum sddmm_variant_id)(v - sddmm_variants);
 	battery_op(ctx, &kernels, &hg__op_sddmm_dot, &score);

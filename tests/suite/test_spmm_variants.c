@@ -33,7 +33,7 @@ static hg_status spmm_by(hg_context *ctx, enum spmm_variant_id id, const struct 
 	                                ((size_t)a->csr.rows + 1) * sizeof *rowptr));
 	hg_status status = spmm_variant_open(ctx, id, a, rowptr, &call, why);
 	if (status == HG_OK)
-		status = *why ? ctx->backend->kernels->spmm(ctx, a) : spmm_variant_run(&call);
+		status = *why ? ctx->backend->kernels->spmm.run(ctx, a) : spmm_variant_run(&call);
 	spmm_variant_close(&call);
 	free(rowptr);
 	return status;
@@ -68,7 +68,7 @@ static void keeps_its_bound(const void *item)
 	struct hg__kernels kernels = *ctx->backend->kernels;
 	struct battery_score score = {.unordered = (v->flags & VARIANT_UNORDERED) != 0,
 	                              .sum_u = v->share == SHARE_TILES ? ORACLE_TILES : 0};
-	kernels.spmm = spmm_by_variant;
+	kernels.spmm.run = spmm_by_variant;
 	memset(&wanted, 0, sizeof wanted);
 	wanted.variant = (enum spmm_variant_id)(v - spmm_variants);
 	battery_op(ctx, &kernels, &hg__op_spmm, &score);
@@ -89,7 +89,7 @@ static void tiles_end_as_they_should(void)
 	hg_context *ctx = context_of_gpu();
 	struct hg__kernels kernels = *ctx->backend->kernels;
 	struct battery_score score = {.sum_u = ORACLE_TILES};
-	kernels.spmm = spmm_by_variant;
+	kernels.spmm.run = spmm_by_variant;
 	memset(&wanted, 0, sizeof wanted);
 	wanted.variant = SPMM_TILES;
 	battery_op(ctx, &kernels, &hg__op_spmm_epilogue, &score);
@@ -111,7 +111,7 @@ static hg_status spmm_over_groups(hg_context *ctx, const struct hg__spmm_args *a
 	                                ((size_t)a->csr.rows + 1) * sizeof *rowptr));
 	CHECK_OK(spmm_variant_groups(ctx, a->csr.rows, rowptr, 32, &groups));
 	args.csr.plan = groups;
-	const hg_status status = ctx->backend->kernels->spmm(ctx, &args);
+	const hg_status status = ctx->backend->kernels->spmm.run(ctx, &args);
 	hg__plan_free(ctx, groups);
 	free(rowptr);
 	return status;
@@ -122,7 +122,7 @@ static void groups_are_a_plan(void)
 	hg_context *ctx = test_context();
 	struct hg__kernels kernels = *ctx->backend->kernels;
 	struct battery_score score = {0};
-	kernels.spmm = spmm_over_groups;
+	kernels.spmm.run = spmm_over_groups;
 	battery_op(ctx, &kernels, &hg__op_spmm, &score);
 	CHECK_MSG(score.worst <= 1, "err/bound = %.3f at %s", score.worst, score.where);
 	hg_context_free(ctx);

@@ -11,7 +11,7 @@ static hg_status spmm_in_f16(hg_context *ctx, const struct hg__spmm_args *a)
 	struct hg__spmm_args wrong = *a;
 	if (a->y.dtype == HG_F16 && a->x.dtype == HG_F16)
 		wrong.accumulate = HG_ACC_F16_NAIVE;
-	return ctx->backend->kernels->spmm(ctx, &wrong);
+	return ctx->backend->kernels->spmm.run(ctx, &wrong);
 }
 
 /* Edges count, their weights do not. */
@@ -22,14 +22,14 @@ static hg_status spmm_forgets_the_weights(hg_context *ctx, const struct hg__spmm
 		wrong.w.data = NULL;
 		wrong.heads = 1;
 	}
-	return ctx->backend->kernels->spmm(ctx, &wrong);
+	return ctx->backend->kernels->spmm.run(ctx, &wrong);
 }
 
 static hg_status spmm_forgets_the_scale(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	struct hg__spmm_args wrong = *a;
 	wrong.row_scale = NULL;
-	return ctx->backend->kernels->spmm(ctx, &wrong);
+	return ctx->backend->kernels->spmm.run(ctx, &wrong);
 }
 
 /* The gradient on the transpose takes edge values in the transpose's own order. */
@@ -37,7 +37,7 @@ static hg_status spmm_forgets_the_permutation(hg_context *ctx, const struct hg__
 {
 	struct hg__spmm_args wrong = *a;
 	wrong.csr.edge = NULL;
-	return ctx->backend->kernels->spmm(ctx, &wrong);
+	return ctx->backend->kernels->spmm.run(ctx, &wrong);
 }
 
 /* Sums end as if there were no b. */
@@ -45,7 +45,7 @@ static hg_status spmm_forgets_the_bias(hg_context *ctx, const struct hg__spmm_ar
 {
 	struct hg__spmm_args wrong = *a;
 	wrong.epilogue.b.data = NULL;
-	return ctx->backend->kernels->spmm(ctx, &wrong);
+	return ctx->backend->kernels->spmm.run(ctx, &wrong);
 }
 
 /* Z counts once, whatever eps is. */
@@ -53,22 +53,22 @@ static hg_status spmm_forgets_eps(hg_context *ctx, const struct hg__spmm_args *a
 {
 	struct hg__spmm_args wrong = *a;
 	wrong.epilogue.beta_p = NULL;
-	return ctx->backend->kernels->spmm(ctx, &wrong);
+	return ctx->backend->kernels->spmm.run(ctx, &wrong);
 }
 
 static hg_status act_back_off_by_the_slope(hg_context *ctx, const struct hg__act_back_args *a)
 {
 	struct hg__act_back_args wrong = *a;
 	wrong.p *= 1.01f;
-	return ctx->backend->kernels->act_back(ctx, &wrong);
+	return ctx->backend->kernels->act_back.run(ctx, &wrong);
 }
 
 /* The bias's gradient as it was before the activation took its part. */
 static hg_status epilogue_sums_too_early(hg_context *ctx, const struct hg__epilogue_back_args *a)
 {
 	const struct hg__colsum_args early = {.x = a->dy, .y = a->db};
-	HG__TRY(ctx->backend->kernels->epilogue_back(ctx, a));
-	return a->db.data ? ctx->backend->kernels->colsum(ctx, &early) : HG_OK;
+	HG__TRY(ctx->backend->kernels->epilogue_back.run(ctx, a));
+	return a->db.data ? ctx->backend->kernels->colsum.run(ctx, &early) : HG_OK;
 }
 
 /* Another mask backward than forward. */
@@ -76,14 +76,14 @@ static hg_status epilogue_draws_others(hg_context *ctx, const struct hg__epilogu
 {
 	struct hg__epilogue_back_args wrong = *a;
 	wrong.act_drop.key++;
-	return ctx->backend->kernels->epilogue_back(ctx, &wrong);
+	return ctx->backend->kernels->epilogue_back.run(ctx, &wrong);
 }
 
 static hg_status loss_forgets_the_mask(hg_context *ctx, const struct hg__softmax_xent_back_args *a)
 {
 	struct hg__softmax_xent_back_args wrong = *a;
 	wrong.mask.data = NULL;
-	return ctx->backend->kernels->softmax_xent_back(ctx, &wrong);
+	return ctx->backend->kernels->softmax_xent_back.run(ctx, &wrong);
 }
 
 /* The gradient of the logarithm in the place of the softmax's own. */
@@ -91,7 +91,7 @@ static hg_status softmax_takes_the_log_for_it(hg_context *ctx,
                                               const struct hg__softmax_back_args *a)
 {
 	const struct hg__log_softmax_back_args wrong = {.y = a->y, .dy = a->dy, .dx = a->dx};
-	return ctx->backend->kernels->log_softmax_back(ctx, &wrong);
+	return ctx->backend->kernels->log_softmax_back.run(ctx, &wrong);
 }
 
 static hg_status norm_forgets_the_direction(hg_context *ctx,
@@ -99,14 +99,14 @@ static hg_status norm_forgets_the_direction(hg_context *ctx,
 {
 	struct hg__row_reduce_back_args wrong = *a;
 	wrong.reduce = HG__ROW_SUM;
-	return ctx->backend->kernels->row_reduce_back(ctx, &wrong);
+	return ctx->backend->kernels->row_reduce_back.run(ctx, &wrong);
 }
 
 static hg_status div_back_off_by_a_hundredth(hg_context *ctx, const struct hg__div_back_args *a)
 {
 	const struct hg__axpby_args wrong = {.x = a->db, .y = a->db, .alpha = 1.01f};
-	HG__TRY(ctx->backend->kernels->div_back(ctx, a));
-	return ctx->backend->kernels->axpby(ctx, &wrong);
+	HG__TRY(ctx->backend->kernels->div_back.run(ctx, a));
+	return ctx->backend->kernels->axpby.run(ctx, &wrong);
 }
 
 /* A mistake: the kernel it replaces, by name, and the op whose battery must notice. */

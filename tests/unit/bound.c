@@ -247,7 +247,7 @@ static double worst_of_spmm(hg_context *ctx, const struct sparse *g, hg_accumula
 	a.col_scale = g->device_col;
 	a.alpha = 1;
 	a.accumulate = accumulate;
-	CHECK_OK(ctx->backend->kernels->spmm(ctx, &a));
+	CHECK_OK(ctx->backend->kernels->spmm.run(ctx, &a));
 	CHECK_OK(hg_tensor_download(ty, y, HG_F32));
 	for (int64_t i = 0; i < NODES; i++)
 		for (int64_t c = 0; c < WIDTH; c++)

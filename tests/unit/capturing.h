@@ -53,12 +53,12 @@ static hg_status captured_push(hg_status (*run)(hg_context *, const void *), con
 #define HG_KERNEL(name, args_struct)                                                        \
 	static hg_status captured_run_##name(hg_context *ctx, const void *args)                 \
 	{                                                                                       \
-		return capturing.real->kernels->name(ctx, args);                                    \
+		return capturing.real->kernels->name.run(ctx, args);                                \
 	}                                                                                       \
 	static hg_status captured_##name(hg_context *ctx, const struct hg__##args_struct *args) \
 	{                                                                                       \
 		return capturing.list ? captured_push(captured_run_##name, args, sizeof *args)      \
-		                      : capturing.real->kernels->name(ctx, args);                   \
+		                      : capturing.real->kernels->name.run(ctx, args);               \
 	}
 #include "kernels/kernels.def"
 #undef HG_KERNEL
@@ -197,7 +197,8 @@ static inline hg_context *capturing_context(void)
 	hg_context *ctx = test_cpu_context(0);
 	memset(&capturing, 0, sizeof capturing);
 	capturing.real = ctx->backend;
-#define HG_KERNEL(name, args_struct) capturing.kernels.name = captured_##name;
+	capturing.kernels = *ctx->backend->kernels;
+#define HG_KERNEL(name, args_struct) capturing.kernels.name.run = captured_##name;
 #include "kernels/kernels.def"
 #undef HG_KERNEL
 	capturing.backend = *ctx->backend;

@@ -29,7 +29,7 @@ static void run_spmm(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtyp
 				                          .accumulate = (hg_accumulate)mode};
 				a.row_scale = weights ? g.row_scale : NULL;
 				a.col_scale = weights >= 2 ? g.col_scale : NULL;
-				CHECK_OK(k->spmm(ctx, &a));
+				CHECK_OK(k->spmm.run(ctx, &a));
 				keep(&y);
 				if (mode)
 					continue;
@@ -42,7 +42,7 @@ static void run_spmm(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtyp
 				                              &eps,
 				                              {w % (1 + HG__ACT_EPILOGUES), w % 4 > 1 ? 0.2f : 0.0f,
 				                               w % 2 ? 0.4f : 0.0f, 77, &step}};
-				CHECK_OK(k->spmm(ctx, &a));
+				CHECK_OK(k->spmm.run(ctx, &a));
 				keep(&y);
 			}
 	hg_graph_free(g.graph);
@@ -55,7 +55,7 @@ static void run_spmm_ones(hg_context *ctx, const struct hg__kernels *k, hg_dtype
 		struct hg__mat e = normal(dtype, EDGES, heads), y = empty(dtype, NODES, heads);
 		const struct hg__spmm_args a = {
 		    .csr = g.csr, .w = e, .y = y, .heads = heads, .col_scale = g.col_scale, .alpha = 1.0f};
-		CHECK_OK(k->spmm(ctx, &a));
+		CHECK_OK(k->spmm.run(ctx, &a));
 		keep(&y);
 	}
 	hg_graph_free(g.graph);
@@ -68,11 +68,11 @@ static void run_spmm_max(hg_context *ctx, const struct hg__kernels *k, hg_dtype 
 		struct hg__mat x = normal(dtype, NODES, cols), y = empty(dtype, NODES, cols),
 		               arg = empty(HG_I32, NODES, cols), dx = empty(dtype, NODES, cols);
 		set(&x, 11, 0, NAN);
-		CHECK_OK(k->spmm_max(ctx, &(struct hg__spmm_max_args){g.csr, x, y, arg}));
+		CHECK_OK(k->spmm_max.run(ctx, &(struct hg__spmm_max_args){g.csr, x, y, arg}));
 		keep(&y);
 		keep(&arg);
-		CHECK_OK(
-		    k->spmm_max_back(ctx, &(struct hg__spmm_max_back_args){g.csr, g.csr_t, x, arg, dx}));
+		CHECK_OK(k->spmm_max_back.run(
+		    ctx, &(struct hg__spmm_max_back_args){g.csr, g.csr_t, x, arg, dx}));
 		keep(&dx);
 	}
 	hg_graph_free(g.graph);
@@ -89,16 +89,17 @@ static void run_edges(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 		struct hg__mat dp = normal(dtype, EDGES, heads), de = empty(dtype, EDGES, heads),
 		               dot = empty(dtype, EDGES, heads);
 		struct hg__mat x = normal(dtype, NODES, heads * 8), y = normal(dtype, NODES, heads * 8);
-		CHECK_OK(k->sddmm_add(
+		CHECK_OK(k->sddmm_add.run(
 		    ctx, &(struct hg__sddmm_add_args){
 		             .csr = g.csr, .a = a, .b = b, .e = e, .leaky = i % 2, .slope = 0.25f}));
 		keep(&e);
-		CHECK_OK(k->edge_softmax(ctx, &(struct hg__edge_softmax_args){g.csr, e, p}));
+		CHECK_OK(k->edge_softmax.run(ctx, &(struct hg__edge_softmax_args){g.csr, e, p}));
 		keep(&p);
-		CHECK_OK(k->edge_softmax_back(ctx, &(struct hg__edge_softmax_back_args){g.csr, p, dp, de}));
+		CHECK_OK(
+		    k->edge_softmax_back.run(ctx, &(struct hg__edge_softmax_back_args){g.csr, p, dp, de}));
 		keep(&de);
-		CHECK_OK(k->sddmm_dot(ctx, &(struct hg__sddmm_dot_args){g.csr, x, y, dot, heads, 0.25f,
-		                                                        g.row_scale, g.col_scale}));
+		CHECK_OK(k->sddmm_dot.run(ctx, &(struct hg__sddmm_dot_args){g.csr, x, y, dot, heads, 0.25f,
+		                                                            g.row_scale, g.col_scale}));
 		keep(&dot);
 	}
 	hg_graph_free(g.graph);
@@ -116,40 +117,41 @@ static void run_elementwise(hg_context *ctx, const struct hg__kernels *k, hg_dty
 		set(&x, 0, 0, NAN);
 		set(&x, 1, 0, INFINITY);
 		for (int act = 0; act < HG__ACT_COUNT; act++) {
-			CHECK_OK(k->act(ctx, &(struct hg__act_args){(hg__act)act, 0.2f, x, y}));
+			CHECK_OK(k->act.run(ctx, &(struct hg__act_args){(hg__act)act, 0.2f, x, y}));
 			keep(&y);
-			CHECK_OK(k->act_back(ctx, &(struct hg__act_back_args){(hg__act)act, 0.2f, x, z, y}));
+			CHECK_OK(
+			    k->act_back.run(ctx, &(struct hg__act_back_args){(hg__act)act, 0.2f, x, z, y}));
 			keep(&y);
 		}
-		CHECK_OK(k->dropout(ctx, &(struct hg__dropout_args){x, y, 0.4f, 77, &step}));
+		CHECK_OK(k->dropout.run(ctx, &(struct hg__dropout_args){x, y, 0.4f, 77, &step}));
 		keep(&y);
 		for (int i = 0; i < 2 * (1 + HG__ACT_EPILOGUES); i++) {
 			const struct hg__act_drop act_drop = {i / 2, i < 4 ? 0.0f : 0.2f, i % 2 ? 0.4f : 0.0f,
 			                                      77, &step};
 			struct hg__mat db = empty(HG_F32, 1, cols);
-			CHECK_OK(k->epilogue(ctx, &(struct hg__epilogue_args){x, b, y, act_drop}));
+			CHECK_OK(k->epilogue.run(ctx, &(struct hg__epilogue_args){x, b, y, act_drop}));
 			keep(&y);
-			CHECK_OK(
-			    k->epilogue_back(ctx, &(struct hg__epilogue_back_args){y, z, dx, db, act_drop}));
+			CHECK_OK(k->epilogue_back.run(
+			    ctx, &(struct hg__epilogue_back_args){y, z, dx, db, act_drop}));
 			keep(&dx);
 			keep(&db);
 		}
-		CHECK_OK(k->axpby(ctx, &(struct hg__axpby_args){x, z, y, 0.5f, 2.0f, &eps}));
+		CHECK_OK(k->axpby.run(ctx, &(struct hg__axpby_args){x, z, y, 0.5f, 2.0f, &eps}));
 		keep(&y);
-		CHECK_OK(k->axpby(ctx, &(struct hg__axpby_args){.x = x, .y = other, .alpha = 3.0f}));
+		CHECK_OK(k->axpby.run(ctx, &(struct hg__axpby_args){.x = x, .y = other, .alpha = 3.0f}));
 		keep(&other);
-		CHECK_OK(k->bias_add(ctx, &(struct hg__bias_add_args){x, b, y}));
+		CHECK_OK(k->bias_add.run(ctx, &(struct hg__bias_add_args){x, b, y}));
 		keep(&y);
 		struct hg__mat by[] = {z, normal(dtype, 500, 1), normal(dtype, 1, 1)};
 		for (int i = 0; i < 3; i++) {
 			struct hg__mat db = empty(dtype, by[i].rows, by[i].cols);
-			CHECK_OK(k->div(ctx, &(struct hg__div_args){x, by[i], y}));
+			CHECK_OK(k->div.run(ctx, &(struct hg__div_args){x, by[i], y}));
 			keep(&y);
-			CHECK_OK(k->div_back(ctx, &(struct hg__div_back_args){x, by[i], z, db}));
+			CHECK_OK(k->div_back.run(ctx, &(struct hg__div_back_args){x, by[i], z, db}));
 			keep(&db);
 		}
 		memset(wide.data, 0, (size_t)(wide.rows * wide.ld) * size_of(dtype));
-		CHECK_OK(k->copy_cols(ctx, &(struct hg__copy_cols_args){x, wide, 0, 3, cols}));
+		CHECK_OK(k->copy_cols.run(ctx, &(struct hg__copy_cols_args){x, wide, 0, 3, cols}));
 		keep(&wide);
 	}
 }
@@ -162,37 +164,38 @@ static void run_reductions(hg_context *ctx, const struct hg__kernels *k, hg_dtyp
 		struct hg__mat two = empty(HG_F32, 1, 2), mean = empty(dtype, 1000, cols / 6),
 		               dx = empty(dtype, 1000, cols), a = normal(dtype, 1, cols);
 		struct hg__mat s = empty(dtype, 1000, 6), da = empty(HG_F32, 1, cols);
-		CHECK_OK(k->colsum(ctx, &(struct hg__colsum_args){.x = x, .y = sum, .copy = dx}));
+		CHECK_OK(k->colsum.run(ctx, &(struct hg__colsum_args){.x = x, .y = sum, .copy = dx}));
 		keep(&sum);
 		keep(&dx);
-		CHECK_OK(k->dot_all(ctx, &(struct hg__dot_all_args){x, z, one}));
+		CHECK_OK(k->dot_all.run(ctx, &(struct hg__dot_all_args){x, z, one}));
 		keep(&one);
-		CHECK_OK(k->head_mean(ctx, &(struct hg__head_mean_args){x, mean, 6}));
+		CHECK_OK(k->head_mean.run(ctx, &(struct hg__head_mean_args){x, mean, 6}));
 		keep(&mean);
-		CHECK_OK(k->head_mean_back(ctx, &(struct hg__head_mean_args){dx, mean, 6}));
+		CHECK_OK(k->head_mean_back.run(ctx, &(struct hg__head_mean_args){dx, mean, 6}));
 		keep(&dx);
 		for (int reduce = 0; reduce < HG__ROW_COUNT; reduce++) {
 			struct hg__mat y = empty(dtype, 1000, 1);
-			CHECK_OK(
-			    k->row_reduce(ctx, &(struct hg__row_reduce_args){(hg__row_reduce)reduce, x, y}));
+			CHECK_OK(k->row_reduce.run(
+			    ctx, &(struct hg__row_reduce_args){(hg__row_reduce)reduce, x, y}));
 			keep(&y);
-			CHECK_OK(k->row_reduce_back(
+			CHECK_OK(k->row_reduce_back.run(
 			    ctx, &(struct hg__row_reduce_back_args){(hg__row_reduce)reduce, x, y, dx}));
 			keep(&dx);
 		}
-		CHECK_OK(k->softmax(ctx, &(struct hg__softmax_args){x, dx}));
+		CHECK_OK(k->softmax.run(ctx, &(struct hg__softmax_args){x, dx}));
 		keep(&dx);
-		CHECK_OK(k->softmax_back(ctx, &(struct hg__softmax_back_args){dx, z, dx}));
+		CHECK_OK(k->softmax_back.run(ctx, &(struct hg__softmax_back_args){dx, z, dx}));
 		keep(&dx);
-		CHECK_OK(k->head_dot(ctx, &(struct hg__head_dot_args){.x = x, .a = a, .s = s, .heads = 6}));
-		keep(&s);
 		CHECK_OK(
-		    k->head_dot_back(ctx, &(struct hg__head_dot_back_args){
-		                              .x = x, .a = a, .ds = s, .dx = dx, .da = da, .heads = 6}));
+		    k->head_dot.run(ctx, &(struct hg__head_dot_args){.x = x, .a = a, .s = s, .heads = 6}));
+		keep(&s);
+		CHECK_OK(k->head_dot_back.run(
+		    ctx, &(struct hg__head_dot_back_args){
+		             .x = x, .a = a, .ds = s, .dx = dx, .da = da, .heads = 6}));
 		keep(&dx);
 		keep(&da);
 		set(&x, 5, 1, INFINITY);
-		CHECK_OK(k->amax(ctx, &(struct hg__amax_args){x, two}));
+		CHECK_OK(k->amax.run(ctx, &(struct hg__amax_args){x, two}));
 		keep(&two);
 	}
 }
@@ -209,23 +212,23 @@ static void run_norms(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 		               dg = empty(HG_F32, 1, cols), db = empty(HG_F32, 1, cols);
 		struct hg__mat row_mean = empty(HG_F32, rows, 1), row_rstd = empty(HG_F32, rows, 1);
 		for (int train = 3; train >= 0; train--) {
-			CHECK_OK(k->batch_norm(
+			CHECK_OK(k->batch_norm.run(
 			    ctx, &(struct hg__batch_norm_args){x, gamma, beta, y, mean, rstd, rm, rv, 0.1f,
 			                                       1e-5f, train % 2, train / 2, 0, NULL}));
 			keep(&y);
 			keep(&rv);
 		}
 		for (int relu = 0; relu < 2; relu++) {
-			CHECK_OK(
-			    k->batch_norm_back(ctx, &(struct hg__batch_norm_back_args){
-			                                x, gamma, mean, rstd, dy, dx, dg, db, beta, relu, 0}));
+			CHECK_OK(k->batch_norm_back.run(
+			    ctx, &(struct hg__batch_norm_back_args){x, gamma, mean, rstd, dy, dx, dg, db, beta,
+			                                            relu, 0}));
 			keep(&dx);
 			keep(&dg);
 		}
-		CHECK_OK(k->layer_norm(
+		CHECK_OK(k->layer_norm.run(
 		    ctx, &(struct hg__layer_norm_args){x, gamma, beta, y, row_mean, row_rstd, 1e-5f}));
 		keep(&y);
-		CHECK_OK(k->layer_norm_back(
+		CHECK_OK(k->layer_norm_back.run(
 		    ctx, &(struct hg__layer_norm_back_args){x, gamma, row_mean, row_rstd, dy, dx, dg, db}));
 		keep(&dx);
 		keep(&db);
@@ -241,21 +244,21 @@ static void run_losses(hg_context *ctx, const struct hg__kernels *k, hg_dtype dt
 		struct hg__mat label = below(HG_I32, rows, 1, -1, cols), mask = below(HG_U8, rows, 1, 0, 2),
 		               loss = empty(HG_F32, 1, 1), count = empty(HG_F32, 1, 1);
 		struct hg__mat dloss = filled(HG_F32, 1, 1, 1024.0);
-		CHECK_OK(k->log_softmax(ctx, &(struct hg__log_softmax_args){x, y}));
+		CHECK_OK(k->log_softmax.run(ctx, &(struct hg__log_softmax_args){x, y}));
 		keep(&y);
-		CHECK_OK(k->log_softmax_back(ctx, &(struct hg__log_softmax_back_args){y, x, dx}));
+		CHECK_OK(k->log_softmax_back.run(ctx, &(struct hg__log_softmax_back_args){y, x, dx}));
 		keep(&dx);
 		CHECK_OK(
-		    k->softmax_xent(ctx, &(struct hg__softmax_xent_args){x, label, mask, loss, count}));
+		    k->softmax_xent.run(ctx, &(struct hg__softmax_xent_args){x, label, mask, loss, count}));
 		keep(&loss);
-		CHECK_OK(k->softmax_xent_back(
+		CHECK_OK(k->softmax_xent_back.run(
 		    ctx, &(struct hg__softmax_xent_back_args){x, label, mask, count, dloss, dx}));
 		keep(&dx);
 		for (int kind = 0; kind < HG__POINTWISE_COUNT; kind++) {
-			CHECK_OK(k->pointwise_loss(ctx, &(struct hg__pointwise_loss_args){
-			                                    (hg__pointwise)kind, x, t, mask, loss, count}));
+			CHECK_OK(k->pointwise_loss.run(ctx, &(struct hg__pointwise_loss_args){
+			                                        (hg__pointwise)kind, x, t, mask, loss, count}));
 			keep(&loss);
-			CHECK_OK(k->pointwise_loss_back(
+			CHECK_OK(k->pointwise_loss_back.run(
 			    ctx, &(struct hg__pointwise_loss_back_args){(hg__pointwise)kind, x, t, mask, count,
 			                                                dloss, dx}));
 			keep(&dx);
@@ -263,7 +266,7 @@ static void run_losses(hg_context *ctx, const struct hg__kernels *k, hg_dtype dt
 		struct hg__board board = {
 		    .every = 1, .first_step = -1, .top_accuracy = -INFINITY, .low_loss = INFINITY};
 		struct hg__step step = {.step = 0};
-		CHECK_OK(k->scores(
+		CHECK_OK(k->scores.run(
 		    ctx, &(struct hg__scores_args){x, label, {mask, mask}, HG__SPLIT_VAL, &board, &step}));
 		struct hg__mat scores = {&board.best.counts, 1,
 		                         (int64_t)(sizeof board.best.counts / sizeof(float)),
@@ -285,9 +288,9 @@ static void run_readout(hg_context *ctx, const struct hg__kernels *k, hg_dtype d
 			struct hg__mat x = normal(dtype, 1000, cols), y = empty(dtype, 4, cols),
 			               arg = empty(HG_I32, 4, cols), dx = empty(dtype, 1000, cols);
 			CHECK_OK(
-			    k->readout(ctx, &(struct hg__readout_args){ptr, x, y, arg, (hg_reduce)reduce}));
+			    k->readout.run(ctx, &(struct hg__readout_args){ptr, x, y, arg, (hg_reduce)reduce}));
 			keep(&y);
-			CHECK_OK(k->readout_back(
+			CHECK_OK(k->readout_back.run(
 			    ctx, &(struct hg__readout_back_args){ptr, id, y, arg, dx, (hg_reduce)reduce}));
 			keep(&dx);
 		}
@@ -315,9 +318,9 @@ static void run_optim(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 		for (int i = 0; i < 3; i++) {
 			if (i == 1)
 				set(&grad, 3, 3, NAN);
-			CHECK_OK(k->grad_check(ctx, &a));
+			CHECK_OK(k->grad_check.run(ctx, &a));
 			CHECK_EQ_I(step.nonfinite, i == 1);
-			CHECK_OK(k->optim_update(ctx, &a));
+			CHECK_OK(k->optim_update.run(ctx, &a));
 			set(&grad, 3, 3, 1.0);
 		}
 		CHECK_EQ_I(step.scale.applied, 2);
@@ -387,7 +390,7 @@ static void gemm_threads_same(void)
 			out[threads - 1] = form & 2 ? empty(HG_F32, 300, 64) : empty(dtype, 1500, 64);
 			const struct hg__gemm_args args = {
 			    .a = a, .b = b, .c = out[threads - 1], .trans_a = form >> 1};
-			CHECK_OK(ctx->backend->kernels->gemm(ctx, &args));
+			CHECK_OK(ctx->backend->kernels->gemm.run(ctx, &args));
 			hg_context_free(ctx);
 		}
 		CHECK(memcmp(out[0].data, out[1].data,

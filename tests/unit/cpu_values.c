@@ -21,8 +21,9 @@ static void check_gemm(hg_context *ctx, const struct hg__kernels *k, hg_dtype dt
 	struct hg__mat a = ta ? normal(dtype, depth, m) : normal(dtype, m, depth),
 	               b = tb ? normal(dtype, n, depth) : normal(dtype, depth, n);
 	struct hg__mat c = empty(m % 2 ? HG_F32 : dtype, m, n), bias = normal(c.dtype, 1, n);
-	CHECK_OK(k->gemm(ctx, &(struct hg__gemm_args){
-	                          .a = a, .b = b, .c = c, .bias = bias, .trans_a = ta, .trans_b = tb}));
+	CHECK_OK(
+	    k->gemm.run(ctx, &(struct hg__gemm_args){
+	                         .a = a, .b = b, .c = c, .bias = bias, .trans_a = ta, .trans_b = tb}));
 	for (int64_t i = 0; i < m; i++)
 		for (int64_t j = 0; j < n; j++) {
 			double sum = get(&bias, 0, j), size = fabs(sum);
@@ -36,7 +37,7 @@ static void check_gemm(hg_context *ctx, const struct hg__kernels *k, hg_dtype dt
 		}
 	if (!tb) {
 		struct hg__mat sums = empty(HG_F32, 1, n);
-		CHECK_OK(k->gemm(
+		CHECK_OK(k->gemm.run(
 		    ctx, &(struct hg__gemm_args){.a = a, .b = b, .c = c, .sums = sums, .trans_a = ta}));
 		for (int64_t j = 0; j < n; j++) {
 			double sum = 0, size = 0;
@@ -48,9 +49,9 @@ static void check_gemm(hg_context *ctx, const struct hg__kernels *k, hg_dtype dt
 			             slack(&sums, sum, size, (double)(depth + 2) * 0x1p-24));
 		}
 	}
-	CHECK_STATUS(k->gemm(ctx,
-	                     &(struct hg__gemm_args){
-	                         .a = a, .b = b, .c = c, .trans_a = ta, .trans_b = tb, .pick = 2}),
+	CHECK_STATUS(k->gemm.run(ctx,
+	                         &(struct hg__gemm_args){
+	                             .a = a, .b = b, .c = c, .trans_a = ta, .trans_b = tb, .pick = 2}),
 	             HG_ERR_UNSUPPORTED);
 	pool_clear();
 }
@@ -86,7 +87,7 @@ static void spmm_values(void)
 		                                .row_scale = g.row_scale,
 		                                .col_scale = g.col_scale,
 		                                .alpha = 0.125f};
-		CHECK_OK(ctx->backend->kernels->spmm(ctx, &a));
+		CHECK_OK(ctx->backend->kernels->spmm.run(ctx, &a));
 		for (int64_t i = 0; i < NODES; i++)
 			for (int64_t c = 0; c < 24; c++) {
 				double sum = 0.0, size = 0.0;
@@ -114,7 +115,7 @@ static void softmax_values(void)
 	struct graph g = make_graph(ctx);
 	struct hg__mat e = normal(HG_F16, EDGES, 3), p = empty(HG_F16, EDGES, 3);
 	CHECK_OK(
-	    ctx->backend->kernels->edge_softmax(ctx, &(struct hg__edge_softmax_args){g.csr, e, p}));
+	    ctx->backend->kernels->edge_softmax.run(ctx, &(struct hg__edge_softmax_args){g.csr, e, p}));
 	for (int64_t i = 0; i < NODES; i++)
 		for (int64_t k = 0; k < 3; k++) {
 			double max = -INFINITY, sum = 0.0;
@@ -138,7 +139,7 @@ static void dropout_words(void)
 	hg_context *ctx = test_cpu_context(2);
 	const int64_t step = 5000000000;
 	struct hg__mat x = filled(HG_F32, 40, 77, 1.0), y = empty(HG_F32, 40, 77);
-	CHECK_OK(ctx->backend->kernels->dropout(
+	CHECK_OK(ctx->backend->kernels->dropout.run(
 	    ctx, &(struct hg__dropout_args){x, y, 0.3f, 0x123456789ABCDEF0u, &step}));
 	const uint32_t threshold = (uint32_t)((double)0.3f * 0x1p32 + 0.5);
 	for (int64_t r = 0; r < 40; r++)
@@ -163,19 +164,19 @@ static void spmm_modes(void)
 	const float scale = 1.0f / 3000.0f;
 	struct hg__spmm_args a = {
 	    .csr = csr, .x = x, .y = y, .heads = 1, .row_scale = &scale, .alpha = 1.0f};
-	CHECK_OK(ctx->backend->kernels->spmm(ctx, &a));
+	CHECK_OK(ctx->backend->kernels->spmm.run(ctx, &a));
 	CHECK_WITHIN(get(&y, 0, 0), 1.0, 0x1p-11);
 	a.accumulate = HG_ACC_F16_NAIVE;
-	CHECK_OK(ctx->backend->kernels->spmm(ctx, &a));
+	CHECK_OK(ctx->backend->kernels->spmm.run(ctx, &a));
 	CHECK_WITHIN(get(&y, 0, 0), 2048.0 / 3000.0, 1e-3);
 	a.accumulate = HG_ACC_F16_DISCRETIZED;
-	CHECK_OK(ctx->backend->kernels->spmm(ctx, &a));
+	CHECK_OK(ctx->backend->kernels->spmm.run(ctx, &a));
 	CHECK_WITHIN(get(&y, 0, 0), 1.0, 0.02);
 	set(&x, 9, 0, INFINITY);
-	CHECK_OK(ctx->backend->kernels->spmm(ctx, &a));
+	CHECK_OK(ctx->backend->kernels->spmm.run(ctx, &a));
 	CHECK(isinf(get(&y, 0, 0)));
 	set(&x, 10, 0, -INFINITY);
-	CHECK_OK(ctx->backend->kernels->spmm(ctx, &a));
+	CHECK_OK(ctx->backend->kernels->spmm.run(ctx, &a));
 	CHECK(isnan(get(&y, 0, 0)));
 	hg_graph_free(graph);
 	hg_context_free(ctx);
@@ -200,8 +201,8 @@ static void adam_values(void)
 	                                 .step = &step};
 	double ep = 1.0, em = 0.0, ev = 0.0;
 	for (int i = 1; i <= 2; i++) {
-		CHECK_OK(ctx->backend->kernels->grad_check(ctx, &a));
-		CHECK_OK(ctx->backend->kernels->optim_update(ctx, &a));
+		CHECK_OK(ctx->backend->kernels->grad_check.run(ctx, &a));
+		CHECK_OK(ctx->backend->kernels->optim_update.run(ctx, &a));
 		const double g = 2.0 + 0.01 * ep;
 		em = 0.9 * em + 0.1 * g;
 		ev = 0.999 * ev + 0.001 * g * g;
@@ -226,7 +227,7 @@ static void exp_and_log_values(void)
 				    (bits + 1009u * i) | (act == HG__ACT_exp && i % 2 ? 0x80000000u : 0u);
 				memcpy((float *)x.data + i, &word, sizeof word);
 			}
-			CHECK_OK(k->act(ctx, &(struct hg__act_args){(hg__act)act, 0.0f, x, y}));
+			CHECK_OK(k->act.run(ctx, &(struct hg__act_args){(hg__act)act, 0.0f, x, y}));
 			for (int i = 0; i < COLS; i++) {
 				const double at = get(&x, 0, i), value = act == HG__ACT_exp ? exp(at) : log(at);
 				CHECK_MSG(value > 0x1.fffffep127
@@ -240,7 +241,7 @@ static void exp_and_log_values(void)
 	struct hg__mat in = empty(HG_F16, 1, 6), out = empty(HG_F16, 1, 6);
 	for (int i = 0; i < 6; i++)
 		set(&in, 0, i, special[i]);
-	CHECK_OK(k->act(ctx, &(struct hg__act_args){HG__ACT_log, 0.0f, in, out}));
+	CHECK_OK(k->act.run(ctx, &(struct hg__act_args){HG__ACT_log, 0.0f, in, out}));
 	CHECK(get(&out, 0, 0) == -(double)INFINITY && isnan(get(&out, 0, 1)) && isnan(get(&out, 0, 2)));
 	CHECK(get(&out, 0, 3) == (double)INFINITY && isnan(get(&out, 0, 4)) && get(&out, 0, 5) == 0.0);
 	hg_context_free(ctx);
@@ -280,7 +281,7 @@ static void function_values(void)
 				const uint32_t word = (bits + 1009u * i) | (f % 2 ? 0x80000000u : 0u);
 				memcpy((float *)x.data + i, &word, sizeof word);
 			}
-			CHECK_OK(k->act(ctx, &(struct hg__act_args){functions[f / 2].act, 0.0f, x, y}));
+			CHECK_OK(k->act.run(ctx, &(struct hg__act_args){functions[f / 2].act, 0.0f, x, y}));
 			for (int i = 0; i < COLS; i++) {
 				const double at = get(&x, 0, i), got = get(&y, 0, i),
 				             value = functions[f / 2].value(at);
@@ -314,21 +315,21 @@ static void no_rows(void)
 	CHECK_OK(ctx->backend->csr_transpose(ctx, &csr, rowptr, col, edge));
 	struct hg__mat x = empty(HG_F16, 0, 8), sum = empty(HG_F32, 1, 8), one = empty(HG_F32, 1, 1),
 	               e = empty(HG_F16, 0, 2);
-	CHECK_OK(k->spmm(
+	CHECK_OK(k->spmm.run(
 	    ctx, &(struct hg__spmm_args){.csr = csr, .x = x, .y = x, .heads = 1, .alpha = 1.0f}));
-	CHECK_OK(k->edge_softmax(ctx, &(struct hg__edge_softmax_args){csr, e, e}));
-	CHECK_OK(k->colsum(ctx, &(struct hg__colsum_args){.x = x, .y = sum}));
+	CHECK_OK(k->edge_softmax.run(ctx, &(struct hg__edge_softmax_args){csr, e, e}));
+	CHECK_OK(k->colsum.run(ctx, &(struct hg__colsum_args){.x = x, .y = sum}));
 	CHECK(get(&sum, 0, 7) == 0.0);
-	CHECK_OK(k->dot_all(ctx, &(struct hg__dot_all_args){x, x, one}));
+	CHECK_OK(k->dot_all.run(ctx, &(struct hg__dot_all_args){x, x, one}));
 	CHECK(get(&one, 0, 0) == 0.0);
-	CHECK_OK(k->act(ctx, &(struct hg__act_args){HG__ACT_relu, 0.0f, x, x}));
+	CHECK_OK(k->act.run(ctx, &(struct hg__act_args){HG__ACT_relu, 0.0f, x, x}));
 	struct hg__mat bare = empty(HG_F16, 3, 0), three = filled(HG_F16, 3, 1, 7.0),
 	               by = filled(HG_F16, 1, 1, 2.0);
-	CHECK_OK(k->div_back(ctx, &(struct hg__div_back_args){x, by, x, one}));
+	CHECK_OK(k->div_back.run(ctx, &(struct hg__div_back_args){x, by, x, one}));
 	CHECK(get(&one, 0, 0) == 0.0);
-	CHECK_OK(k->row_reduce(ctx, &(struct hg__row_reduce_args){HG__ROW_MEAN, bare, three}));
+	CHECK_OK(k->row_reduce.run(ctx, &(struct hg__row_reduce_args){HG__ROW_MEAN, bare, three}));
 	CHECK(get(&three, 0, 0) == 0.0 && get(&three, 2, 0) == 0.0);
-	CHECK_OK(k->softmax(ctx, &(struct hg__softmax_args){bare, bare}));
+	CHECK_OK(k->softmax.run(ctx, &(struct hg__softmax_args){bare, bare}));
 	hg_context_free(ctx);
 	pool_clear();
 }

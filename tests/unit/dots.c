@@ -138,7 +138,7 @@ static void check_call(const struct scene *s, const struct hg__csr *csr, int tra
 	    .scale = 0.25f,
 	    .row_scale = shape->scaled ? transposed ? s->s.data : s->r.data : NULL,
 	    .col_scale = shape->scaled ? transposed ? s->r.data : s->s.data : NULL};
-	CHECK_OK(s->ctx->backend->kernels->sddmm_dot(s->ctx, &args));
+	CHECK_OK(s->ctx->backend->kernels->sddmm_dot.run(s->ctx, &args));
 	CHECK_OK(hg_tensor_download(e, found, HG_F32));
 	for (int64_t p = 0; p < s->host.m; p++) {
 		const int64_t i = s->host.row[p], j = s->host.col[p];

@@ -113,7 +113,7 @@ static void a_pass_sees_every_element(void)
 				const struct hg__overflow_flag flag = scene_open(&s, test_context(), 11);
 				const struct hg__guard_args args = {
 				    matrix(&s, kinds[k].dtype, rows, cols, spotted, &spot), flag};
-				CHECK_OK(s.ctx->backend->kernels->guard(s.ctx, &args));
+				CHECK_OK(s.ctx->backend->kernels->guard.run(s.ctx, &args));
 				const uint64_t word = scene_close(&s),
 				               expected =
 				                   kinds[k].trips ? hg__overflow_word(11, kinds[k].value) : 0;
@@ -206,7 +206,7 @@ static void sums_are_looked_at_before_they_are_stored(void)
 				}
 				if (ways[w].bias)
 					a->epilogue.b = matrix(&s, HG_F16, 1, cols, hub_bias, NULL);
-				CHECK_OK(s.ctx->backend->kernels->spmm(s.ctx, a));
+				CHECK_OK(s.ctx->backend->kernels->spmm.run(s.ctx, a));
 				const float most =
 				    (float)h.degree * h.large * ways[w].expected + (ways[w].bias ? 7.0f : 0.0f);
 				const int stored =

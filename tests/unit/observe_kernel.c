@@ -110,7 +110,7 @@ static void observe(struct scene *s, int64_t number, int64_t nonfinite)
 	const struct hg__step step = {
 	    .step = number, .scale = {.scale = 512.0f}, .nonfinite = nonfinite};
 	CHECK_OK(s->ctx->backend->copy_in(s->ctx, s->step.data, &step, sizeof step));
-	CHECK_OK(s->ctx->backend->kernels->observe(s->ctx, &s->args));
+	CHECK_OK(s->ctx->backend->kernels->observe.run(s->ctx, &s->args));
 }
 
 static void scene_close(struct scene *s)
@@ -425,11 +425,11 @@ static void sum_that_lost_terms_is_found(void)
 		CHECK_OK(hg__buffer_upload(t.ctx, 1, sizeof p, &p, "probe", &probe));
 		struct hg__spmm_probe_args args = {
 		    {step.data, 3, 0}, probe.data, 1, sizeof rows / sizeof *rows, counts.data};
-		CHECK_OK(t.ctx->backend->kernels->spmm_probe(t.ctx, &args));
+		CHECK_OK(t.ctx->backend->kernels->spmm_probe.run(t.ctx, &args));
 		CHECK_OK(t.ctx->backend->copy_out(t.ctx, &found, counts.data, sizeof found));
 		CHECK_EQ_I(found.swamped, 0); /* every third step is observed, and this is step 8 */
 		args.due.every = 4;
-		CHECK_OK(t.ctx->backend->kernels->spmm_probe(t.ctx, &args));
+		CHECK_OK(t.ctx->backend->kernels->spmm_probe.run(t.ctx, &args));
 		CHECK_OK(t.ctx->backend->copy_out(t.ctx, &found, counts.data, sizeof found));
 		const double deviation = (double)hg__float_of_bits((uint32_t)(found.swamped >> 32));
 		const int64_t row = (int64_t)(UINT32_MAX - (uint32_t)found.swamped);

@@ -113,10 +113,6 @@ static void plant_no_backward(struct hg__op *op)
 {
 	op->backward = NULL;
 }
-static void plant_no_scratch(struct hg__op *op)
-{
-	op->scratch = NULL;
-}
 static void plant_no_cost(struct hg__op *op)
 {
 	op->cost = NULL;
@@ -188,7 +184,6 @@ static void a_hole_is_refused_by_name(void)
 	    {plant_no_infer, "infer is missing"},
 	    {plant_no_range_back, "range_back is missing"},
 	    {plant_no_backward, "backward is missing"},
-	    {plant_no_scratch, "scratch is missing"},
 	    {plant_no_cost, "cost is missing"},
 	    {plant_too_many_operands, "operands"},
 	    {plant_same_beyond, "same is 0x20"},

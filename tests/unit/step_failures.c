@@ -102,7 +102,7 @@ static void failure_while_capturing_is_reported(const void *item)
 	CHECK_OK(hg_step_run(r.step, 1));
 	refuse_captures(&r, &backend, begin_accepted);
 	struct hg__kernels kernels = *r.ctx->backend->kernels;
-	kernels.gemm = failing_gemm;
+	kernels.gemm.run = failing_gemm;
 	for (int64_t i = 0; i < r.tape->program.forwards; i++)
 		r.tape->program.forward[i].call.k = &kernels;
 	CHECK_STATUS(hg_step_run(r.step, 1), HG_ERR_DEVICE);

@@ -50,9 +50,9 @@ static void check(hg_context *ctx, int64_t rows, int64_t hub, int64_t cols, int 
 	                             .accumulate = HG_ACC_F32};
 	if (weighted)
 		args.w = w->mat;
-	CHECK_OK(ctx->backend->kernels->spmm(ctx, &args));
+	CHECK_OK(ctx->backend->kernels->spmm.run(ctx, &args));
 	args.y = full->mat;
-	CHECK_OK(ctx->backend->kernels->spmm(ctx, &args));
+	CHECK_OK(ctx->backend->kernels->spmm.run(ctx, &args));
 	float *narrowed = malloc((size_t)(rows * cols) * sizeof *narrowed),
 	      *sums = malloc((size_t)(rows * cols) * sizeof *sums);
 	CHECK(narrowed && sums);

@@ -99,7 +99,7 @@ struct algorithm_run {
 static hg_status run_algorithm(void *what)
 {
 	const struct algorithm_run *p = what;
-	return p->ctx->backend->kernels->gemm(p->ctx, &p->args);
+	return p->ctx->backend->kernels->gemm.run(p->ctx, &p->args);
 }
 
 /* Measure the product with every algorithm that the library proposes, in its order: these are the

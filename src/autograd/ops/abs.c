@@ -39,7 +39,6 @@ const struct hg__op hg__op_abs = {
     .range_back = hg__act_range_back,
     .forward = hg__act_forward,
     .backward = hg__act_backward,
-    .scratch = hg__no_scratch,
     .sample = hg__act_sample_any,
     .cost = cost,
 };

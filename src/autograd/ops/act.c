@@ -50,7 +50,7 @@ hg_status hg__act_forward(const struct hg__call *c)
 	                                  .p = hg__act_p(c->node),
 	                                  .x = c->in[0],
 	                                  .y = c->out};
-	return c->k->act(c->ctx, &args);
+	return HG__RUN(c, act, &args);
 }
 
 hg_status hg__act_backward(const struct hg__call *c)
@@ -62,7 +62,7 @@ hg_status hg__act_backward(const struct hg__call *c)
 	                                       .y = function_of(c->node)->reads_x ? c->in[0] : c->out,
 	                                       .dy = c->dout,
 	                                       .dx = c->din[0]};
-	return c->k->act_back(c->ctx, &args);
+	return HG__RUN(c, act_back, &args);
 }
 
 void hg__act_sample(const struct act_sample *row, const struct hg__extent *x, struct hg__sample *s)

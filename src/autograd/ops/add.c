@@ -48,7 +48,7 @@ static hg_status forward(const struct hg__call *c)
 	                                    .y = c->out,
 	                                    .alpha = hg__rescaled(c, X, 1.0f),
 	                                    .beta = hg__rescaled(c, Y, 1.0f)};
-	return c->k->axpby(c->ctx, &args);
+	return HG__RUN(c, axpby, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -112,7 +112,6 @@ const struct hg__op hg__op_add = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

@@ -136,7 +136,7 @@ static hg_status forward(const struct hg__call *c)
 	                                         .relu = attr.relu,
 	                                         .shift = c->shift[X],
 	                                         .stop = c->stop};
-	return c->k->batch_norm(c->ctx, &args);
+	return HG__RUN(c, batch_norm, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -155,7 +155,7 @@ static hg_status backward(const struct hg__call *c)
 	    .beta = c->in[BETA],
 	    .relu = attr_of(c->node).relu,
 	    .shift = c->shift[X]};
-	return c->k->batch_norm_back(c->ctx, &args);
+	return HG__RUN(c, batch_norm_back, &args);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -225,7 +225,6 @@ const struct hg__op hg__op_batch_norm = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

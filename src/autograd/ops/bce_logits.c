@@ -78,7 +78,6 @@ const struct hg__op hg__op_bce_logits = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

@@ -46,7 +46,7 @@ static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__bias_add_args args = {.x = c->in[X], .b = c->in[B], .y = c->out};
-	return c->k->bias_add(c->ctx, &args);
+	return HG__RUN(c, bias_add, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -58,7 +58,7 @@ static hg_status backward(const struct hg__call *c)
 		both.copy.data = NULL;
 	if (!wanted)
 		return c->din[X].data ? hg__copy_scaled(c, c->dout, 1.0f, c->din[X]) : HG_OK;
-	HG__TRY(c->k->colsum(c->ctx, &both));
+	HG__TRY(HG__RUN(c, colsum, &both));
 	return direct ? HG_OK : hg__copy_scaled(c, c->aux[DB], 1.0f, c->din[B]);
 }
 
@@ -119,7 +119,6 @@ const struct hg__op hg__op_bias_add = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

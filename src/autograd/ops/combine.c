@@ -58,7 +58,7 @@ static hg_status forward(const struct hg__call *c)
 	                                    .alpha = hg__rescaled(c, X, 1.0f),
 	                                    .beta = hg__rescaled(c, Z, 1.0f),
 	                                    .alpha_p = c->in[EPS].data};
-	return c->k->axpby(c->ctx, &args);
+	return HG__RUN(c, axpby, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -66,13 +66,13 @@ static hg_status backward(const struct hg__call *c)
 	if (c->din[X].data) {
 		const struct hg__axpby_args args = {
 		    .x = c->dout, .y = c->din[X], .alpha = 1.0f, .alpha_p = c->in[EPS].data};
-		HG__TRY(c->k->axpby(c->ctx, &args));
+		HG__TRY(HG__RUN(c, axpby, &args));
 	}
 	if (c->din[Z].data)
 		HG__TRY(hg__copy_scaled(c, c->dout, 1.0f, c->din[Z]));
 	if (c->din[EPS].data) {
 		const struct hg__dot_all_args args = {.a = c->dout, .b = c->in[X], .y = c->din[EPS]};
-		HG__TRY(c->k->dot_all(c->ctx, &args));
+		HG__TRY(HG__RUN(c, dot_all, &args));
 		HG__TRY(hg__restore(c, X, c->din[EPS]));
 	}
 	return HG_OK;
@@ -132,7 +132,6 @@ const struct hg__op hg__op_combine = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

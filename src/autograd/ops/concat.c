@@ -42,8 +42,8 @@ static hg_status forward(const struct hg__call *c)
 	const struct hg__copy_cols_args left = {.src = c->in[A], .dst = c->out, .cols = c->in[A].cols};
 	const struct hg__copy_cols_args right = {
 	    .src = c->in[B], .dst = c->out, .dst_col = c->in[A].cols, .cols = c->in[B].cols};
-	HG__TRY(c->k->copy_cols(c->ctx, &left));
-	return c->k->copy_cols(c->ctx, &right);
+	HG__TRY(HG__RUN(c, copy_cols, &left));
+	return HG__RUN(c, copy_cols, &right);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -51,12 +51,12 @@ static hg_status backward(const struct hg__call *c)
 	if (c->din[A].data) {
 		const struct hg__copy_cols_args args = {
 		    .src = c->dout, .dst = c->din[A], .cols = c->din[A].cols};
-		HG__TRY(c->k->copy_cols(c->ctx, &args));
+		HG__TRY(HG__RUN(c, copy_cols, &args));
 	}
 	if (c->din[B].data) {
 		const struct hg__copy_cols_args args = {
 		    .src = c->dout, .dst = c->din[B], .src_col = c->in[A].cols, .cols = c->din[B].cols};
-		HG__TRY(c->k->copy_cols(c->ctx, &args));
+		HG__TRY(HG__RUN(c, copy_cols, &args));
 	}
 	return HG_OK;
 }
@@ -108,7 +108,6 @@ const struct hg__op hg__op_concat = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
 };

@@ -68,19 +68,19 @@ static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__div_args args = {.a = c->in[A], .b = c->in[B], .y = c->out};
-	return c->k->div(c->ctx, &args);
+	return HG__RUN(c, div, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
 {
 	if (c->din[A].data) {
 		const struct hg__div_args args = {.a = c->dout, .b = c->in[B], .y = c->din[A]};
-		HG__TRY(c->k->div(c->ctx, &args));
+		HG__TRY(HG__RUN(c, div, &args));
 	}
 	if (c->din[B].data) {
 		const struct hg__div_back_args args = {
 		    .a = c->in[A], .b = c->in[B], .dy = c->dout, .db = c->din[B]};
-		HG__TRY(c->k->div_back(c->ctx, &args));
+		HG__TRY(HG__RUN(c, div_back, &args));
 	}
 	return HG_OK;
 }
@@ -150,7 +150,6 @@ const struct hg__op hg__op_div = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

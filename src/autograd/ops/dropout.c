@@ -61,7 +61,7 @@ static hg_status mask(const struct hg__call *c, struct hg__mat x, struct hg__mat
 		return hg__copy_scaled(c, x, 1.0f, y);
 	const struct hg__dropout_args args = {
 	    .x = x, .y = y, .p = p, .key = c->node->rng_key, .step = c->step};
-	return c->k->dropout(c->ctx, &args);
+	return HG__RUN(c, dropout, &args);
 }
 
 static hg_status forward(const struct hg__call *c)
@@ -136,7 +136,6 @@ const struct hg__op hg__op_dropout = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

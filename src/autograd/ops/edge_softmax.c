@@ -45,7 +45,7 @@ static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__edge_softmax_args args = {.csr = c->csr, .e = c->in[0], .p = c->out};
-	return c->k->edge_softmax(c->ctx, &args);
+	return HG__RUN(c, edge_softmax, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -54,12 +54,7 @@ static hg_status backward(const struct hg__call *c)
 		return HG_OK;
 	const struct hg__edge_softmax_back_args args = {
 	    .csr = c->csr, .p = c->out, .dp = c->dout, .de = c->din[0]};
-	return c->k->edge_softmax_back(c->ctx, &args);
-}
-
-static size_t scratch(const struct hg__call *c)
-{
-	return hg__softmax_bytes(&c->csr, c->in[0].cols);
+	return HG__RUN(c, edge_softmax_back, &args);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -112,7 +107,6 @@ const struct hg__op hg__op_edge_softmax = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

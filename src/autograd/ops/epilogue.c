@@ -124,7 +124,7 @@ static hg_status forward(const struct hg__call *c)
 	const struct hg__epilogue_attr attr = attr_of(c->node);
 	const struct hg__epilogue_args args = {
 	    .x = c->in[X], .b = c->in[B], .y = c->out, .act_drop = hg__epilogue_of(c, &attr)};
-	return c->k->epilogue(c->ctx, &args);
+	return HG__RUN(c, epilogue, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -135,7 +135,7 @@ static hg_status backward(const struct hg__call *c)
 	                                            .dx = c->din[X],
 	                                            .db = hg__epilogue_db(c->din[B], c->aux[DB]),
 	                                            .act_drop = hg__epilogue_of(c, &attr)};
-	HG__TRY(c->k->epilogue_back(c->ctx, &args));
+	HG__TRY(HG__RUN(c, epilogue_back, &args));
 	return hg__epilogue_db_done(c, c->din[B], c->aux[DB]);
 }
 
@@ -230,7 +230,6 @@ const struct hg__op hg__op_epilogue = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

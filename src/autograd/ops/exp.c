@@ -69,7 +69,6 @@ const struct hg__op hg__op_exp = {
     .range_back = range_back,
     .forward = hg__act_forward,
     .backward = hg__act_backward,
-    .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

@@ -78,7 +78,7 @@ static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__head_dot_args args = {
 	    .x = c->in[X], .a = c->in[A], .b = c->in[B], .s = c->out, .heads = heads_of(c->node)};
-	return c->k->head_dot(c->ctx, &args);
+	return HG__RUN(c, head_dot, &args);
 }
 
 /* Whether the kernel, which writes f32, can store the gradient of a vector in its own tensor. This
@@ -100,7 +100,7 @@ static hg_status backward(const struct hg__call *c)
 	                                            .db = is_wide(db) ? *db : c->aux[DB],
 	                                            .heads = heads_of(c->node),
 	                                            .add = (int)(c->adds >> X & 1u)};
-	HG__TRY(c->k->head_dot_back(c->ctx, &args));
+	HG__TRY(HG__RUN(c, head_dot_back, &args));
 	HG__TRY(is_wide(da) ? HG_OK : hg__copy_scaled(c, c->aux[DA], 1.0f, *da));
 	return is_wide(db) ? HG_OK : hg__copy_scaled(c, c->aux[DB], 1.0f, *db);
 }
@@ -202,7 +202,6 @@ const struct hg__op hg__op_head_dot = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

@@ -47,7 +47,7 @@ static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__head_mean_args args = {.x = c->in[0], .y = c->out, .heads = heads_of(c->node)};
-	return c->k->head_mean(c->ctx, &args);
+	return HG__RUN(c, head_mean, &args);
 }
 
 /* The arguments have the names of the forward pass: x has h d columns and y has d. */
@@ -57,7 +57,7 @@ static hg_status backward(const struct hg__call *c)
 		return HG_OK;
 	const struct hg__head_mean_args args = {
 	    .x = c->din[0], .y = c->dout, .heads = heads_of(c->node)};
-	return c->k->head_mean_back(c->ctx, &args);
+	return HG__RUN(c, head_mean_back, &args);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -107,7 +107,6 @@ const struct hg__op hg__op_head_mean = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
 };

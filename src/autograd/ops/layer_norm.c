@@ -102,7 +102,7 @@ static hg_status forward(const struct hg__call *c)
 	                                         .mean = statistic(c, 0),
 	                                         .rstd = statistic(c, 1),
 	                                         .eps = eps_of(c->node)};
-	return c->k->layer_norm(c->ctx, &args);
+	return HG__RUN(c, layer_norm, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -118,7 +118,7 @@ static hg_status backward(const struct hg__call *c)
 	    .dx = c->din[X].data ? c->din[X] : none,
 	    .dgamma = c->din[GAMMA].data ? c->din[GAMMA] : hg__mat_row(c->aux[GRADIENTS], 0),
 	    .dbeta = c->din[BETA].data ? c->din[BETA] : hg__mat_row(c->aux[GRADIENTS], 1)};
-	return c->k->layer_norm_back(c->ctx, &args);
+	return HG__RUN(c, layer_norm_back, &args);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -180,7 +180,6 @@ const struct hg__op hg__op_layer_norm = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

@@ -68,7 +68,7 @@ static hg_status forward(const struct hg__call *c)
 	                                   .c = c->out,
 	                                   .bias = c->in[B],
 	                                   .shift = c->shift[X] - c->shift_out};
-	return c->k->gemm(c->ctx, &args);
+	return HG__RUN(c, gemm, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -76,7 +76,7 @@ static hg_status backward(const struct hg__call *c)
 	if (c->din[X].data) { /* [n, d] [d, k] */
 		const struct hg__gemm_args args = {
 		    .a = c->dout, .b = c->in[W], .c = c->din[X], .trans_b = 1};
-		HG__TRY(c->k->gemm(c->ctx, &args));
+		HG__TRY(HG__RUN(c, gemm, &args));
 	}
 	if (!c->din[W].data)
 		return c->din[B].data ? hg__sum_rows(c, c->dout, c->aux[DB], c->din[B]) : HG_OK;
@@ -88,7 +88,7 @@ static hg_status backward(const struct hg__call *c)
 	                                   .sums = through_aux ? c->aux[DB] : c->din[B],
 	                                   .trans_a = 1,
 	                                   .shift = c->shift[X]};
-	HG__TRY(c->k->gemm(c->ctx, &args));
+	HG__TRY(HG__RUN(c, gemm, &args));
 	return through_aux ? hg__copy_scaled(c, c->aux[DB], 1.0f, c->din[B]) : HG_OK;
 }
 
@@ -96,19 +96,6 @@ static hg_status backward(const struct hg__call *c)
 static int rescales(const struct hg__node *node)
 {
 	return node->n_in <= B || node->in[B] < 0;
-}
-
-/* Three products, and the sum for db. */
-static size_t scratch(const struct hg__call *c)
-{
-	const int64_t n = c->in[X].rows, k = c->in[X].cols, d = c->out.cols;
-	const size_t need[] = {hg__gemm_bytes(n, d, k, c->ctx->threads),
-	                       hg__gemm_bytes(n, k, d, c->ctx->threads),
-	                       hg__gemm_bytes(k, d, n, c->ctx->threads)};
-	size_t most = hg__reduction_scratch(c);
-	for (size_t i = 0; i < sizeof need / sizeof need[0]; i++)
-		most = need[i] > most ? need[i] : most;
-	return most;
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -194,7 +181,6 @@ const struct hg__op hg__op_linear = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

@@ -46,7 +46,7 @@ static inline hg_status pointwise_forward(const struct hg__call *c, hg__pointwis
 	                                             .mask = c->in[2],
 	                                             .loss = c->out,
 	                                             .count = c->aux[0]};
-	return c->k->pointwise_loss(c->ctx, &args);
+	return HG__RUN(c, pointwise_loss, &args);
 }
 
 static inline hg_status pointwise_backward(const struct hg__call *c, hg__pointwise kind)
@@ -60,7 +60,7 @@ static inline hg_status pointwise_backward(const struct hg__call *c, hg__pointwi
 	                                                  .count = c->aux[0],
 	                                                  .dloss = c->dout,
 	                                                  .dx = c->din[0]};
-	return c->k->pointwise_loss_back(c->ctx, &args);
+	return HG__RUN(c, pointwise_loss_back, &args);
 }
 
 /* A lower bound on the number of rows that count. The loss is a mean over them. */

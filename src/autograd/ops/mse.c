@@ -76,7 +76,6 @@ const struct hg__op hg__op_mse = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

@@ -48,7 +48,7 @@ static hg_status product(const struct hg__call *c, struct hg__mat a, struct hg__
                          struct hg__mat y)
 {
 	const struct hg__pair_args args = {.pair = HG__PAIR_mul, .a = a, .b = b, .y = y};
-	return c->k->pair(c->ctx, &args);
+	return HG__RUN(c, pair, &args);
 }
 
 static hg_status forward(const struct hg__call *c)
@@ -111,7 +111,6 @@ const struct hg__op hg__op_mul = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

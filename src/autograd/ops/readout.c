@@ -73,7 +73,7 @@ static hg_status forward(const struct hg__call *c)
 	                                      .y = c->out,
 	                                      .arg = c->aux[0],
 	                                      .reduce = reduce_of(c->node)};
-	return c->k->readout(c->ctx, &args);
+	return HG__RUN(c, readout, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -86,7 +86,7 @@ static hg_status backward(const struct hg__call *c)
 	                                           .arg = c->aux[0],
 	                                           .dx = c->din[0],
 	                                           .reduce = reduce_of(c->node)};
-	return c->k->readout_back(c->ctx, &args);
+	return HG__RUN(c, readout_back, &args);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -157,7 +157,6 @@ const struct hg__op hg__op_readout = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

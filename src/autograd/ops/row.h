@@ -15,7 +15,7 @@ static inline hg_status row_infer(struct hg__infer *s)
 static inline hg_status row_forward(const struct hg__call *c, hg__row_reduce reduce)
 {
 	const struct hg__row_reduce_args args = {.reduce = reduce, .x = c->in[0], .y = c->out};
-	return c->k->row_reduce(c->ctx, &args);
+	return HG__RUN(c, row_reduce, &args);
 }
 
 static inline hg_status row_backward(const struct hg__call *c, hg__row_reduce reduce)
@@ -24,7 +24,7 @@ static inline hg_status row_backward(const struct hg__call *c, hg__row_reduce re
 		return HG_OK;
 	const struct hg__row_reduce_back_args args = {
 	    .reduce = reduce, .x = c->in[0], .dy = c->dout, .dx = c->din[0]};
-	return c->k->row_reduce_back(c->ctx, &args);
+	return HG__RUN(c, row_reduce_back, &args);
 }
 
 /* Returns `bound`, or infinity if the sum on the way to it, which is at most `sum`, may overflow

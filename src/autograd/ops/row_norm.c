@@ -73,7 +73,6 @@ const struct hg__op hg__op_row_norm = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__no_scratch,
     .sample = row_sample,
     .cost = cost,
     .about = &about,

@@ -114,7 +114,6 @@ const struct hg__op hg__op_scale = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

@@ -108,7 +108,7 @@ static hg_status forward(const struct hg__call *c)
 	                                        .e = c->out,
 	                                        .leaky = attr.leaky,
 	                                        .slope = attr.slope};
-	return c->k->sddmm_add(c->ctx, &args);
+	return HG__RUN(c, sddmm_add, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -126,12 +126,7 @@ static hg_status backward(const struct hg__call *c)
 	                                             .db = gradient[B],
 	                                             .leaky = attr.leaky,
 	                                             .slope = attr.slope};
-	return c->k->sddmm_add_back(c->ctx, &args);
-}
-
-static size_t scratch(const struct hg__call *c)
-{
-	return hg__staging_bytes(&c->csr, c->out.cols) + hg__staging_bytes(&c->csr_t, c->out.cols);
+	return HG__RUN(c, sddmm_add_back, &args);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -244,7 +239,6 @@ const struct hg__op hg__op_sddmm_add = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

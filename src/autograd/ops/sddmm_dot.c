@@ -86,7 +86,7 @@ static hg_status forward(const struct hg__call *c)
 	                                        .e = c->out,
 	                                        .heads = attr.heads,
 	                                        .scale = attr.scale};
-	return c->k->sddmm_dot(c->ctx, &args);
+	return HG__RUN(c, sddmm_dot, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -106,12 +106,6 @@ static hg_status backward(const struct hg__call *c)
 		HG__TRY(hg__aggregate(c, &a));
 	}
 	return HG_OK;
-}
-
-static size_t scratch(const struct hg__call *c)
-{
-	return hg__aggregate_scratch(c, c->in[0].cols, HG_DTYPE_COUNT,
-	                             c->out.cols == 1 ? c->out.dtype : HG_DTYPE_COUNT);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -198,7 +192,6 @@ const struct hg__op hg__op_sddmm_dot = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

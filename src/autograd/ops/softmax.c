@@ -39,7 +39,7 @@ static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__softmax_args args = {.x = c->in[0], .y = c->out};
-	return c->k->softmax(c->ctx, &args);
+	return HG__RUN(c, softmax, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -47,7 +47,7 @@ static hg_status backward(const struct hg__call *c)
 	if (!c->din[0].data)
 		return HG_OK;
 	const struct hg__softmax_back_args args = {.y = c->out, .dy = c->dout, .dx = c->din[0]};
-	return c->k->softmax_back(c->ctx, &args);
+	return HG__RUN(c, softmax_back, &args);
 }
 
 static const struct hg__about about = {.traits = HG__SHARES, .operand = {"x"}, .noise = 0x1p-20};
@@ -63,7 +63,6 @@ const struct hg__op hg__op_softmax = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__no_scratch,
     .sample = softmax_sample,
     .cost = softmax_cost,
     .about = &about,

@@ -55,7 +55,7 @@ static hg_status forward(const struct hg__call *c)
 	                                           .mask = c->in[MASK],
 	                                           .loss = c->out,
 	                                           .count = c->aux[0]};
-	return c->k->softmax_xent(c->ctx, &args);
+	return HG__RUN(c, softmax_xent, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -68,7 +68,7 @@ static hg_status backward(const struct hg__call *c)
 	                                                .count = c->aux[0],
 	                                                .dloss = c->dout,
 	                                                .dx = c->din[X]};
-	return c->k->softmax_xent_back(c->ctx, &args);
+	return HG__RUN(c, softmax_xent_back, &args);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -125,7 +125,6 @@ const struct hg__op hg__op_softmax_xent = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

@@ -286,7 +286,7 @@ hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy,
 	if (c->din[W].data) {
 		struct hg__sddmm_dot_args args;
 		HG__TRY(dot_of(c, dy, &args));
-		HG__TRY(c->k->sddmm_dot(c->ctx, &args));
+		HG__TRY(HG__RUN(c, sddmm_dot, &args));
 	}
 	return HG_OK;
 }
@@ -323,16 +323,6 @@ static hg_status forward(const struct hg__call *c)
 static hg_status backward(const struct hg__call *c)
 {
 	return hg__spmm_backward(c, c->dout, NULL);
-}
-
-size_t hg__spmm_scratch(const struct hg__call *c)
-{
-	const hg_dtype own = hg_graph_is_weighted(c->node->graph) ? weight_dtype(c) : HG_DTYPE_COUNT;
-	const hg_dtype weight = c->node->in[W] < 0   ? own
-	                        : c->in[W].cols == 1 ? c->in[W].dtype
-	                                             : HG_DTYPE_COUNT;
-	return hg__aggregate_scratch(c, c->in[X].cols, scale_first(c) ? c->in[X].dtype : HG_DTYPE_COUNT,
-	                             weight);
 }
 
 /* Scaling first and scaling at each edge differ only by roundings. */
@@ -451,7 +441,6 @@ const struct hg__op hg__op_spmm = {
     .forward = forward,
     .backward = backward,
     .prepare = hg__spmm_prepare,
-    .scratch = hg__spmm_scratch,
     .sample = sample,
     .cost = hg__spmm_cost,
     .probe = probe,

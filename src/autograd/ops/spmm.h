@@ -8,7 +8,6 @@
 enum { SPMM_X, SPMM_W };
 
 HG_NODISCARD hg_status hg__spmm_prepare(const struct hg__call *c);
-size_t hg__spmm_scratch(const struct hg__call *c);
 void hg__spmm_cost(const struct hg__call *c, struct hg__cost *cost);
 
 /* Computes Y. The epilogue may be NULL. */

@@ -148,7 +148,7 @@ static hg_status before_the_sum(const struct hg__call *c, const struct hg__epilo
 		*ds = args.dx = c->aux[DS];
 	else if (!args.db.data)
 		return HG_OK;
-	HG__TRY(c->k->epilogue_back(c->ctx, &args));
+	HG__TRY(HG__RUN(c, epilogue_back, &args));
 	return hg__epilogue_db_done(c, c->din[B], c->aux[DB]);
 }
 
@@ -164,12 +164,12 @@ static hg_status backward(const struct hg__call *c)
 	if (c->din[Z].data) {
 		const struct hg__axpby_args args = {
 		    .x = ds, .y = c->din[Z], .alpha = 1.0f, .alpha_p = c->in[EPS].data};
-		HG__TRY(c->k->axpby(c->ctx, &args));
+		HG__TRY(HG__RUN(c, axpby, &args));
 	}
 	if (c->din[EPS].data) {
 		const int z = attr.self ? X : Z;
 		const struct hg__dot_all_args args = {.a = ds, .b = c->in[z], .y = c->din[EPS]};
-		HG__TRY(c->k->dot_all(c->ctx, &args));
+		HG__TRY(HG__RUN(c, dot_all, &args));
 		HG__TRY(hg__restore(c, z, c->din[EPS]));
 	}
 	return HG_OK;
@@ -181,12 +181,6 @@ static int rescales(const struct hg__node *node)
 {
 	const struct hg__spmm_epilogue_attr attr = attr_of(node);
 	return (node->n_in <= B || node->in[B] < 0) && attr.act_drop.act != 1 + HG__ACT_elu;
-}
-
-static size_t scratch(const struct hg__call *c)
-{
-	const size_t sum = hg__spmm_scratch(c), columns = hg__reduction_bytes(c->out.rows, c->out.cols);
-	return sum > columns ? sum : columns;
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -483,7 +477,6 @@ const struct hg__op hg__op_spmm_epilogue = {
     .forward = forward,
     .backward = backward,
     .prepare = hg__spmm_prepare,
-    .scratch = scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

@@ -48,7 +48,7 @@ static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__spmm_max_args args = {
 	    .csr = c->csr, .x = c->in[0], .y = c->out, .arg = c->aux[0]};
-	return c->k->spmm_max(c->ctx, &args);
+	return HG__RUN(c, spmm_max, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -57,12 +57,7 @@ static hg_status backward(const struct hg__call *c)
 		return HG_OK;
 	const struct hg__spmm_max_back_args args = {
 	    .csr = c->csr, .csr_t = c->csr_t, .dy = c->dout, .arg = c->aux[0], .dx = c->din[0]};
-	return c->k->spmm_max_back(c->ctx, &args);
-}
-
-static size_t scratch(const struct hg__call *c)
-{
-	return hg__aggregate_scratch(c, c->in[0].cols, HG_DTYPE_COUNT, HG_DTYPE_COUNT);
+	return HG__RUN(c, spmm_max_back, &args);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -113,7 +108,6 @@ const struct hg__op hg__op_spmm_max = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = scratch,
     .sample = sample,
     .cost = cost,
     .about = &about,

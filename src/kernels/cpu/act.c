@@ -2,11 +2,15 @@
  * kernels/functions.def. */
 #include "kernels/cpu/acts.h"
 
+HG__NO_WORKSPACE(act, act_args)
+
 hg_status HG__CPU(act)(hg_context *ctx, const struct hg__act_args *a)
 {
 	const struct hg__activation *f = &hg__activations[a->act];
 	return HG__CPU(map)(ctx, f->forward, &a->p, f->keeps_zero, a->x, (struct hg__mat){0}, a->y);
 }
+
+HG__NO_WORKSPACE(act_back, act_back_args)
 
 hg_status HG__CPU(act_back)(hg_context *ctx, const struct hg__act_back_args *a)
 {

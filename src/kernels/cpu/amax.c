@@ -23,6 +23,8 @@ static void update_amax(int64_t n, const float *x, float *largest, int64_t *othe
 	*largest = mine > *largest ? mine : *largest;
 }
 
+HG__NO_WORKSPACE(amax, amax_args)
+
 hg_status HG__CPU(amax)(hg_context *ctx, const struct hg__amax_args *a)
 {
 	HG__TRY(

@@ -15,6 +15,8 @@ static void axpby(const void *env, int64_t n, const float *x, const float *z, fl
 		y[i] = factor[0] * x[i] + factor[1] * z[i];
 }
 
+HG__NO_WORKSPACE(axpby, axpby_args)
+
 hg_status HG__CPU(axpby)(hg_context *ctx, const struct hg__axpby_args *a)
 {
 	const float factor[2] = {a->alpha_p ? a->alpha * (1.0f + *a->alpha_p) : a->alpha, a->beta};

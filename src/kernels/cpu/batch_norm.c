@@ -113,6 +113,12 @@ static void batch_norm_row(const struct hg__batch_norm_args *a, int64_t row, con
 	}
 }
 
+size_t HG__CPU(batch_norm_workspace)(const hg_context *ctx, const struct hg__batch_norm_args *a)
+{
+	(void)ctx;
+	return a->train ? hg__reduction_bytes(a->x.rows, a->x.cols) : 0;
+}
+
 hg_status HG__CPU(batch_norm)(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
@@ -187,6 +193,13 @@ static void batch_norm_back_row(const struct hg__batch_norm_back_args *a,
 		}
 		hg__row_put(&a->dx, row, col, n, dx);
 	}
+}
+
+size_t HG__CPU(batch_norm_back_workspace)(const hg_context *ctx,
+                                          const struct hg__batch_norm_back_args *a)
+{
+	(void)ctx;
+	return hg__reduction_bytes(a->x.rows, a->x.cols);
 }
 
 hg_status HG__CPU(batch_norm_back)(hg_context *ctx, const struct hg__batch_norm_back_args *a)

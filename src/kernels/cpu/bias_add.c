@@ -17,6 +17,8 @@ static void bias_add_rows(const struct hg__bias_add_args *a, int64_t row, int64_
 	}
 }
 
+HG__NO_WORKSPACE(bias_add, bias_add_args)
+
 hg_status HG__CPU(bias_add)(hg_context *ctx, const struct hg__bias_add_args *a)
 {
 	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y) && hg__is_state(&a->b) && a->b.cols == a->x.cols,

@@ -19,6 +19,12 @@ static void colsum_rows(const void *env, int64_t r0, int64_t r1, int64_t c0, int
 	}
 }
 
+size_t HG__CPU(colsum_workspace)(const hg_context *ctx, const struct hg__colsum_args *a)
+{
+	(void)ctx;
+	return hg__reduction_bytes(a->x.rows, a->x.cols);
+}
+
 hg_status HG__CPU(colsum)(hg_context *ctx, const struct hg__colsum_args *a)
 {
 	HG__TRY(hg__need(ctx,

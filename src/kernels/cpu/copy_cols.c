@@ -1,6 +1,8 @@
 /* dst[:, dst_col + c] = src[:, src_col + c], for 0 <= c < cols. The types may differ. */
 #include "kernels/cpu/rows.h"
 
+HG__NO_WORKSPACE(copy_cols, copy_cols_args)
+
 hg_status HG__CPU(copy_cols)(hg_context *ctx, const struct hg__copy_cols_args *a)
 {
 	HG__TRY(hg__need(ctx,

@@ -27,6 +27,8 @@ static int divisor_fits(const struct hg__mat *a, const struct hg__mat *b)
 	       (hg__is_state(b) && b->cols == 1 && (b->rows == 1 || b->rows == a->rows));
 }
 
+HG__NO_WORKSPACE(div, div_args)
+
 hg_status HG__CPU(div)(hg_context *ctx, const struct hg__div_args *a)
 {
 	const int64_t rows = a->a.rows, cols = a->a.cols;
@@ -77,6 +79,13 @@ static void add_row_to_total(const void *env, int64_t row, struct hg__totals *to
 {
 	const struct hg__div_back_args *a = env;
 	totals->sum += (double)sum_dy_quotient(a, row, hg__get(&a->b, 0, 0));
+}
+
+size_t HG__CPU(div_back_workspace)(const hg_context *ctx, const struct hg__div_back_args *a)
+{
+	(void)ctx;
+	/* only one divisor for all elements needs a sum over the rows */
+	return a->b.rows == 1 ? hg__reduction_bytes(a->a.rows, a->a.cols) : 0;
 }
 
 hg_status HG__CPU(div_back)(hg_context *ctx, const struct hg__div_back_args *a)

@@ -17,6 +17,12 @@ static double dot_row(const struct hg__dot_all_args *a, int64_t row)
 	return sum;
 }
 
+size_t HG__CPU(dot_all_workspace)(const hg_context *ctx, const struct hg__dot_all_args *a)
+{
+	(void)ctx;
+	return hg__reduction_bytes(a->a.rows, a->a.cols);
+}
+
 hg_status HG__CPU(dot_all)(hg_context *ctx, const struct hg__dot_all_args *a)
 {
 	HG__TRY(hg__need(ctx, hg__same(&a->a, &a->b) && a->y.dtype == HG_F32,

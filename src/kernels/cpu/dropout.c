@@ -46,6 +46,8 @@ static void dropout_block(const struct dropout_job *job, int64_t row, int64_t ro
 			dropout_elements(job, row + r, col, n, word + 4 * r * quads);
 }
 
+HG__NO_WORKSPACE(dropout, dropout_args)
+
 hg_status HG__CPU(dropout)(hg_context *ctx, const struct hg__dropout_args *a)
 {
 	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y),

@@ -255,6 +255,12 @@ static hg_status prepare_edge_softmax(hg_context *ctx, struct job *job, const st
 	return HG_OK;
 }
 
+size_t HG__CPU(edge_softmax_workspace)(const hg_context *ctx, const struct hg__edge_softmax_args *a)
+{
+	(void)ctx;
+	return hg__softmax_bytes(&a->csr, a->e.cols);
+}
+
 hg_status HG__CPU(edge_softmax)(hg_context *ctx, const struct hg__edge_softmax_args *a)
 {
 	struct job job;
@@ -286,6 +292,13 @@ hg_status HG__CPU(edge_softmax)(hg_context *ctx, const struct hg__edge_softmax_a
 		}
 	}
 	return HG_OK;
+}
+
+size_t HG__CPU(edge_softmax_back_workspace)(const hg_context *ctx,
+                                            const struct hg__edge_softmax_back_args *a)
+{
+	(void)ctx;
+	return hg__softmax_bytes(&a->csr, a->p.cols);
 }
 
 hg_status HG__CPU(edge_softmax_back)(hg_context *ctx, const struct hg__edge_softmax_back_args *a)

@@ -54,6 +54,8 @@ static void forward_strip(const struct hg__cpu_act_drop *act_drop,
 	}
 }
 
+HG__NO_WORKSPACE(epilogue, epilogue_args)
+
 hg_status HG__CPU(epilogue)(hg_context *ctx, const struct hg__epilogue_args *a)
 {
 	const int fits =
@@ -139,6 +141,13 @@ static void backward_rows(const void *env, int64_t r0, int64_t r1, int64_t c0, i
 		const struct strip s = {row, hg__min(block, r1 - row), c0, n, word};
 		backward_strip(b, &s, sum);
 	}
+}
+
+size_t HG__CPU(epilogue_back_workspace)(const hg_context *ctx,
+                                        const struct hg__epilogue_back_args *a)
+{
+	(void)ctx;
+	return a->db.data ? hg__reduction_bytes(a->dy.rows, a->dy.cols) : 0;
 }
 
 hg_status HG__CPU(epilogue_back)(hg_context *ctx, const struct hg__epilogue_back_args *a)

@@ -14,6 +14,17 @@
 
 #include "kernels/cpu/tile.h"
 
+/* The blocking. A block of C has at most TALL rows and WIDE columns and uses DEEP of k at a time.
+ * Its panel of A has 256 kB and a strip of 64 columns of B 64 kB, so both stay in a second-level
+ * cache of 512 kB. Where k is long and C is small, as for gradients of weights, k is split into
+ * runs of at least RUN, so that there are PIECES blocks to share among threads. Their sums are
+ * added in order. */
+#define TALL 256
+#define WIDE 512
+#define DEEP 256
+#define PIECES 16
+#define RUN 512
+
 struct job {
 	const struct hg__gemm_args *a;
 	int64_t m, n, k;
@@ -28,6 +39,19 @@ struct job {
 	 * both and a piece of C behind them. */
 	int64_t a_size, b_size, scratch_size;
 };
+
+static struct job job_of(const struct hg__gemm_args *a)
+{
+	return (struct job){.a = a,
+	                    .m = a->trans_a ? a->a.cols : a->a.rows,
+	                    .n = a->trans_b ? a->b.rows : a->b.cols,
+	                    .k = a->trans_a ? a->a.rows : a->a.cols};
+}
+
+static struct hg__colsum_args sums_of(const struct hg__gemm_args *a)
+{
+	return (struct hg__colsum_args){.x = a->b, .y = a->sums};
+}
 
 HG__INLINE int64_t round_up(int64_t n)
 {
@@ -70,7 +94,7 @@ static void pack_b(const struct job *job, int64_t k, int64_t kn, int64_t n0, int
 		memmove(strip + r * pitch, hg__row(b, k + r, n0, nn, strip + r * pitch),
 		        (size_t)nn * sizeof(float));
 	for (int64_t c = 0; c < nn && job->a->trans_b; c++) {
-		float scratch[HG__GEMM_DEEP];
+		float scratch[DEEP];
 		const float *column = hg__row(b, n0 + c, k, kn, scratch);
 		for (int64_t r = 0; r < kn; r++)
 			strip[r * pitch + c] = column[r];
@@ -160,15 +184,41 @@ static void add_runs(const struct job *job, int64_t row)
 static void divide_work(struct job *job)
 {
 	/* An even number of tiles gives two cores equal work. */
-	job->tiles = 2 * hg__ceil_div(job->m, 2 * HG__GEMM_TALL);
+	job->tiles = 2 * hg__ceil_div(job->m, 2 * TALL);
 	job->tall = hg__ceil_div(job->m, job->tiles);
 	job->tiles = hg__ceil_div(job->m, job->tall);
-	job->wide = hg__min(job->n, HG__GEMM_WIDE);
-	const int64_t wanted = job->tiles < HG__GEMM_PIECES ? HG__GEMM_PIECES / job->tiles : 1,
-	              possible = job->k / HG__GEMM_RUN;
+	job->wide = hg__min(job->n, WIDE);
+	const int64_t wanted = job->tiles < PIECES ? PIECES / job->tiles : 1, possible = job->k / RUN;
 	job->runs = possible < 1 ? 1 : hg__min(wanted, possible);
 	job->run = hg__ceil_div(job->k, job->runs);
-	job->deep = hg__min(HG__GEMM_DEEP, job->run);
+	job->deep = hg__min(DEEP, job->run);
+}
+
+/* The workspace for op(A) [m, k] and op(B) [k, n]: a panel, a strip and a block of C for each
+ * thread, and the partial sums of the runs. These are at most PIECES runs of TALL rows each,
+ * because a C with more rows is split into fewer runs. */
+static size_t product_bytes(int64_t m, int64_t n, int64_t k, int threads)
+{
+	const int64_t tall = hg__min(m, TALL), wide = hg__min(n, WIDE), deep = hg__min(k, DEEP),
+	              strip = hg__min(round_up(n), HG__STRIP_MOST);
+	const int64_t scratch = round_up(tall) * round_up(deep) + deep * strip + tall * wide;
+	const int64_t rows = hg__min(hg__min(k / RUN, PIECES) * m, PIECES * TALL),
+	              partial = k < 2 * RUN ? 0 : rows * n;
+	return (size_t)(threads * scratch + partial) * sizeof(float);
+}
+
+/* C = A B also asks for what its gradients will, dA = dC B^T and dB = A^T dC, so that a tape needs
+ * the same workspace whichever of them it runs. */
+size_t HG__CPU(gemm_workspace)(const hg_context *ctx, const struct hg__gemm_args *a)
+{
+	const struct job job = job_of(a);
+	const struct hg__colsum_args sums = sums_of(a);
+	const int threads = ctx->threads, has_gradients = !a->trans_a && !a->trans_b;
+	size_t most = product_bytes(job.m, job.n, job.k, threads);
+	if (has_gradients)
+		most = hg__larger(most, hg__larger(product_bytes(job.m, job.k, job.n, threads),
+		                                   product_bytes(job.k, job.n, job.m, threads)));
+	return hg__larger(most, a->sums.data ? HG__CPU(colsum_workspace)(ctx, &sums) : 0);
 }
 
 static hg_status reserve_scratch(hg_context *ctx, struct job *job, int threads)
@@ -182,7 +232,7 @@ static hg_status reserve_scratch(hg_context *ctx, struct job *job, int threads)
 	job->scratch_size = job->a_size + job->b_size +
 	                    (a->c.dtype == HG_F16 && job->runs == 1 ? job->tall * job->wide : 0);
 	const int64_t partial = job->runs > 1 ? job->runs * job->m * job->n : 0;
-	const size_t reserved = hg__gemm_bytes(job->m, job->n, job->k, threads);
+	const size_t reserved = product_bytes(job->m, job->n, job->k, threads);
 	void *memory;
 	HG__TRY(hg__need(ctx,
 	                 (size_t)(partial + threads * job->scratch_size) * sizeof(float) <= reserved,
@@ -216,13 +266,11 @@ static hg_status check_operands(hg_context *ctx, const struct hg__gemm_args *a,
 
 hg_status HG__CPU(gemm)(hg_context *ctx, const struct hg__gemm_args *a)
 {
-	struct job job = {.a = a,
-	                  .m = a->trans_a ? a->a.cols : a->a.rows,
-	                  .n = a->trans_b ? a->b.rows : a->b.cols,
-	                  .k = a->trans_a ? a->a.rows : a->a.cols};
+	const struct hg__colsum_args sums = sums_of(a);
+	struct job job = job_of(a);
 	HG__TRY(check_operands(ctx, a, &job));
 	if (a->sums.data)
-		HG__TRY(HG__CPU(colsum)(ctx, &(struct hg__colsum_args){.x = a->b, .y = a->sums}));
+		HG__TRY(HG__CPU(colsum)(ctx, &sums));
 	if (job.m == 0 || job.n == 0)
 		return HG_OK;
 	divide_work(&job);

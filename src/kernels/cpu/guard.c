@@ -2,6 +2,8 @@
  * check what they store. */
 #include "kernels/cpu/guard.h"
 
+HG__NO_WORKSPACE(guard, guard_args)
+
 hg_status HG__CPU(guard)(hg_context *ctx, const struct hg__guard_args *a)
 {
 	HG__TRY(hg__need(ctx, hg__is_state(&a->x), "guard: the operand is no state"));

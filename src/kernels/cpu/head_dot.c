@@ -47,6 +47,8 @@ static void head_dot_long_row(const struct hg__head_dot_args *a, int64_t row, in
 			hg__set(&a->s, row, v * a->heads + k, head_dot_element(a, vector[v], row, k, d));
 }
 
+HG__NO_WORKSPACE(head_dot, head_dot_args)
+
 hg_status HG__CPU(head_dot)(hg_context *ctx, const struct hg__head_dot_args *a)
 {
 	const int64_t rows = a->x.rows, d = a->heads ? a->x.cols / a->heads : 0,
@@ -120,6 +122,13 @@ static void head_dot_db(const void *env, int64_t r0, int64_t r1, int64_t c0, int
 {
 	(void)unused;
 	add_vector(env, 1, r0, r1, c0, n, sum);
+}
+
+size_t HG__CPU(head_dot_back_workspace)(const hg_context *ctx,
+                                        const struct hg__head_dot_back_args *a)
+{
+	(void)ctx;
+	return a->da.data || a->db.data ? hg__reduction_bytes(a->x.rows, a->x.cols) : 0;
 }
 
 hg_status HG__CPU(head_dot_back)(hg_context *ctx, const struct hg__head_dot_back_args *a)

@@ -4,6 +4,8 @@
  *     dX[i, k*d + c] = dY[i, c] / h */
 #include "kernels/cpu/rows.h"
 
+HG__NO_WORKSPACE(head_mean, head_mean_args)
+
 hg_status HG__CPU(head_mean)(hg_context *ctx, const struct hg__head_mean_args *a)
 {
 	const int64_t rows = a->x.rows, d = a->y.cols;
@@ -28,6 +30,8 @@ hg_status HG__CPU(head_mean)(hg_context *ctx, const struct hg__head_mean_args *a
 		}
 	return HG_OK;
 }
+
+HG__NO_WORKSPACE(head_mean_back, head_mean_args)
 
 /* The arguments have the names of the forward pass: x is dX and y is dY. */
 hg_status HG__CPU(head_mean_back)(hg_context *ctx, const struct hg__head_mean_args *a)

@@ -12,11 +12,21 @@
 #define HG__CPU_EXPAND(isa, name) HG__CPU_JOIN(isa, name)
 #define HG__CPU(name) HG__CPU_EXPAND(HG_ISA, name)
 
-#define HG_KERNEL(name, args) \
-	HG_NODISCARD hg_status HG__CPU(name)(hg_context * ctx, const struct hg__##args *a);
+/* The two functions of a kernel's row: NAME and NAME_workspace. */
+#define HG_KERNEL(name, args)                                                           \
+	HG_NODISCARD hg_status HG__CPU(name)(hg_context * ctx, const struct hg__##args *a); \
+	size_t HG__CPU(name##_workspace)(const hg_context *ctx, const struct hg__##args *a);
 #include "kernels/kernels.def"
 #undef HG_KERNEL
 extern const struct hg__kernels HG__CPU(table);
+
+/* The workspace of a kernel that takes none: HG__NO_WORKSPACE(act, act_args). */
+#define HG__NO_WORKSPACE(name, args)                                                    \
+	size_t HG__CPU(name##_workspace)(const hg_context *ctx, const struct hg__##args *a) \
+	{                                                                                   \
+		(void)ctx, (void)a;                                                             \
+		return 0;                                                                       \
+	}
 
 #define HG__INLINE static inline __attribute__((always_inline))
 

@@ -49,6 +49,8 @@ static void layer_norm_row(const struct hg__layer_norm_args *a, int64_t row)
 	}
 }
 
+HG__NO_WORKSPACE(layer_norm, layer_norm_args)
+
 hg_status HG__CPU(layer_norm)(hg_context *ctx, const struct hg__layer_norm_args *a)
 {
 	const int64_t rows = a->x.rows;
@@ -115,6 +117,13 @@ static void layer_norm_back_row(const struct hg__layer_norm_back_args *a, int64_
 			g[i] = rstd * (g[i] - sum - xhat[i] * dot);
 		hg__row_put(&a->dx, row, c, n, g);
 	}
+}
+
+size_t HG__CPU(layer_norm_back_workspace)(const hg_context *ctx,
+                                          const struct hg__layer_norm_back_args *a)
+{
+	(void)ctx;
+	return hg__reduction_bytes(a->x.rows, a->x.cols);
 }
 
 hg_status HG__CPU(layer_norm_back)(hg_context *ctx, const struct hg__layer_norm_back_args *a)

@@ -12,6 +12,8 @@ static void log_softmax_row(const struct hg__log_softmax_args *a, int64_t row)
 		hg__lanes_put(&a->y, row, c, hg__lanes(&a->x, row, c, 0.0f) - s.max - log_sum);
 }
 
+HG__NO_WORKSPACE(log_softmax, log_softmax_args)
+
 hg_status HG__CPU(log_softmax)(hg_context *ctx, const struct hg__log_softmax_args *a)
 {
 	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y),
@@ -34,6 +36,8 @@ static void log_softmax_back_row(const struct hg__log_softmax_back_args *a, int6
 		              hg__lanes(&a->dy, row, c, 0.0f) -
 		                  hg__vexp(hg__lanes(&a->y, row, c, 0.0f)) * sum);
 }
+
+HG__NO_WORKSPACE(log_softmax_back, log_softmax_back_args)
 
 hg_status HG__CPU(log_softmax_back)(hg_context *ctx, const struct hg__log_softmax_back_args *a)
 {

@@ -156,6 +156,8 @@ static void count_tensor(hg_context *ctx, const struct hg__mat *m, struct hg__ob
 	}
 }
 
+HG__NO_WORKSPACE(observe, observe_args)
+
 hg_status HG__CPU(observe)(hg_context *ctx, const struct hg__observe_args *a)
 {
 	if (!hg__is_due(&a->due))

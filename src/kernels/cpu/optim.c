@@ -25,6 +25,8 @@ static int64_t check_gradient(const struct hg__optim_tensor *t, float scale, dou
 	return bad;
 }
 
+HG__NO_WORKSPACE(grad_check, optim_args)
+
 hg_status HG__CPU(grad_check)(hg_context *ctx, const struct hg__optim_args *a)
 {
 	struct hg__step *step = a->step;
@@ -143,6 +145,8 @@ static int update_tensor(hg_context *ctx, const struct hg__optim_args *a,
 	}
 	return exceeds;
 }
+
+HG__NO_WORKSPACE(optim_update, optim_args)
 
 hg_status HG__CPU(optim_update)(hg_context *ctx, const struct hg__optim_args *a)
 {

@@ -13,6 +13,8 @@
 	}
 #include "kernels/pairs.def"
 
+HG__NO_WORKSPACE(pair, pair_args)
+
 hg_status HG__CPU(pair)(hg_context *ctx, const struct hg__pair_args *a)
 {
 	static const hg__map_fn pairs[HG__PAIR_COUNT] = {

@@ -50,6 +50,13 @@ static void pointwise_row_loss(const void *env, int64_t row, struct hg__totals *
 	totals->count += a->x.cols;
 }
 
+size_t HG__CPU(pointwise_loss_workspace)(const hg_context *ctx,
+                                         const struct hg__pointwise_loss_args *a)
+{
+	(void)ctx;
+	return hg__reduction_bytes(a->x.rows, a->x.cols);
+}
+
 hg_status HG__CPU(pointwise_loss)(hg_context *ctx, const struct hg__pointwise_loss_args *a)
 {
 	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->target),
@@ -74,6 +81,8 @@ static void pointwise_row_grad(const struct hg__pointwise_loss_back_args *a, int
 		hg__row_put(&a->dx, row, c, n, dx);
 	}
 }
+
+HG__NO_WORKSPACE(pointwise_loss_back, pointwise_loss_back_args)
 
 hg_status HG__CPU(pointwise_loss_back)(hg_context *ctx,
                                        const struct hg__pointwise_loss_back_args *a)

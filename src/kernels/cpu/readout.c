@@ -45,6 +45,8 @@ static const readout_fn readouts[] = {[HG_REDUCE_SUM] = readout_total,
                                       [HG_REDUCE_MEAN] = readout_total,
                                       [HG_REDUCE_MAX] = readout_max};
 
+HG__NO_WORKSPACE(readout, readout_args)
+
 hg_status HG__CPU(readout)(hg_context *ctx, const struct hg__readout_args *a)
 {
 	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && hg__is_state(&a->y) && a->x.cols == a->y.cols,
@@ -78,6 +80,8 @@ static void readout_back_row(const struct hg__readout_back_args *a, int64_t row)
 		hg__row_put(&a->dx, row, c, n, dx);
 	}
 }
+
+HG__NO_WORKSPACE(readout_back, readout_back_args)
 
 hg_status HG__CPU(readout_back)(hg_context *ctx, const struct hg__readout_back_args *a)
 {

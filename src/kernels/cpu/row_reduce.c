@@ -66,6 +66,8 @@ static const struct {
                                [HG__ROW_MEAN] = {row_mean, row_mean_back},
                                [HG__ROW_NORM] = {row_norm, row_norm_back}};
 
+HG__NO_WORKSPACE(row_reduce, row_reduce_args)
+
 hg_status HG__CPU(row_reduce)(hg_context *ctx, const struct hg__row_reduce_args *a)
 {
 	const int64_t rows = a->x.rows;
@@ -77,6 +79,8 @@ hg_status HG__CPU(row_reduce)(hg_context *ctx, const struct hg__row_reduce_args 
 		hg__set(&a->y, r, 0, reductions[a->reduce].forward(&a->x, r));
 	return HG_OK;
 }
+
+HG__NO_WORKSPACE(row_reduce_back, row_reduce_back_args)
 
 hg_status HG__CPU(row_reduce_back)(hg_context *ctx, const struct hg__row_reduce_back_args *a)
 {

@@ -29,6 +29,12 @@ static int counts_in(const struct hg__scores_args *a, int split, int64_t row)
 	       hg__counts(&a->label, &a->mask[split], row);
 }
 
+size_t HG__CPU(scores_workspace)(const hg_context *ctx, const struct hg__scores_args *a)
+{
+	(void)ctx;
+	return hg__reduction_bytes(a->x.rows, a->x.cols);
+}
+
 hg_status HG__CPU(scores)(hg_context *ctx, const struct hg__scores_args *a)
 {
 	HG__TRY(hg__need(ctx,

@@ -102,6 +102,8 @@ static void dot_part(const struct hg__sddmm_dot_args *a, const struct hg__part *
 		dot_edge(a, part->row, p, d, is_short ? row : NULL);
 }
 
+HG__NO_WORKSPACE(sddmm_dot, sddmm_dot_args)
+
 hg_status HG__CPU(sddmm_dot)(hg_context *ctx, const struct hg__sddmm_dot_args *a)
 {
 	const int64_t cols = a->a.cols, d = a->heads ? cols / a->heads : 0, items = hg__items(&a->csr);
@@ -132,6 +134,8 @@ static void add_part(const struct hg__sddmm_add_args *a, const struct hg__part *
 		}
 	}
 }
+
+HG__NO_WORKSPACE(sddmm_add, sddmm_add_args)
 
 hg_status HG__CPU(sddmm_add)(hg_context *ctx, const struct hg__sddmm_add_args *a)
 {
@@ -175,6 +179,8 @@ static int side_fits(const struct hg__mat *de, const struct hg__mat *own, const 
 	return !out->data || (hg__is_state(out) && hg__is_state(own) && out->rows == rows &&
 	                      own->rows == rows && out->cols == de->cols && own->cols == de->cols);
 }
+
+HG__NO_WORKSPACE(sddmm_add_back, sddmm_add_back_args)
 
 hg_status HG__CPU(sddmm_add_back)(hg_context *ctx, const struct hg__sddmm_add_back_args *a)
 {

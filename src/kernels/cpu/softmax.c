@@ -11,6 +11,8 @@ static void softmax_row(const struct hg__softmax_args *a, int64_t row)
 		hg__lanes_put(&a->y, row, c, hg__vexp(hg__lanes(&a->x, row, c, 0.0f) - s.max) / s.sum);
 }
 
+HG__NO_WORKSPACE(softmax, softmax_args)
+
 hg_status HG__CPU(softmax)(hg_context *ctx, const struct hg__softmax_args *a)
 {
 	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y),
@@ -32,6 +34,8 @@ static void softmax_back_row(const struct hg__softmax_back_args *a, int64_t row)
 		hg__lanes_put(&a->dx, row, c,
 		              hg__lanes(&a->y, row, c, 0.0f) * (hg__lanes(&a->dy, row, c, 0.0f) - dot));
 }
+
+HG__NO_WORKSPACE(softmax_back, softmax_back_args)
 
 hg_status HG__CPU(softmax_back)(hg_context *ctx, const struct hg__softmax_back_args *a)
 {

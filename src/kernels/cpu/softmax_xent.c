@@ -19,6 +19,12 @@ static void xent_row_loss(const void *env, int64_t row, struct hg__totals *total
 	totals->count++;
 }
 
+size_t HG__CPU(softmax_xent_workspace)(const hg_context *ctx, const struct hg__softmax_xent_args *a)
+{
+	(void)ctx;
+	return hg__reduction_bytes(a->x.rows, a->x.cols);
+}
+
 hg_status HG__CPU(softmax_xent)(hg_context *ctx, const struct hg__softmax_xent_args *a)
 {
 	HG__TRY(hg__need(ctx,
@@ -49,6 +55,8 @@ static void xent_row_grad(const struct hg__softmax_xent_back_args *a, int64_t ro
 		hg__lanes_put(&a->dx, row, c, g);
 	}
 }
+
+HG__NO_WORKSPACE(softmax_xent_back, softmax_xent_back_args)
 
 hg_status HG__CPU(softmax_xent_back)(hg_context *ctx, const struct hg__softmax_xent_back_args *a)
 {

@@ -341,22 +341,39 @@ static void prepare_epilogue(const struct hg__spmm_args *a, struct job *job)
 	job->act_drop = hg__act_drop_of(&e->act_drop, a->y.cols);
 }
 
-/* Divides the workspace into the scaled X, the staging rows, and the head of each column if there
- * are several. */
+/* The parts of the workspace in bytes: the scaled X, the staging rows, and the head of each column,
+ * in whole vectors. */
+struct parts {
+	size_t scaled, staging, heads;
+};
+static struct parts parts_of(const struct hg__csr *csr, int64_t cols, hg_dtype scaled)
+{
+	return (struct parts){.scaled = hg__scaled_bytes(csr, cols, scaled),
+	                      .staging = hg__aligned(hg__staging_bytes(csr, cols)),
+	                      .heads = (size_t)(cols + HG__LANES) * sizeof(int32_t)};
+}
+
+size_t HG__CPU(spmm_workspace)(const hg_context *ctx, const struct hg__spmm_args *a)
+{
+	const int scales = a->scale_first && a->col_scale;
+	const struct parts parts = parts_of(&a->csr, a->y.cols, scales ? a->x.dtype : HG_DTYPE_COUNT);
+	(void)ctx;
+	return parts.scaled + parts.staging + parts.heads;
+}
+
 static hg_status prepare_spmm(hg_context *ctx, struct hg__spmm_args *a, struct job *job)
 {
 	const int64_t cols = a->y.cols, heads = a->heads > 1 ? a->heads : 1;
 	const hg_dtype scaled = job->scale ? a->x.dtype : HG_DTYPE_COUNT;
-	const size_t before = hg__spmm_scaled_bytes(&a->csr, cols, scaled),
-	             staging = hg__staging_bytes(&a->csr, cols);
+	const struct parts parts = parts_of(&a->csr, cols, scaled);
 	void *memory;
-	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, cols, scaled, HG_DTYPE_COUNT), &memory));
-	job->stage = (float *)((char *)memory + before);
+	HG__TRY(hg__workspace(ctx, parts.scaled + parts.staging + parts.heads, &memory));
+	job->stage = (float *)((char *)memory + parts.scaled);
 	job->stage_ld = hg__leading(cols);
 	job->weights = a->w.data && heads > 1 ? W_COLUMN : a->w.data || a->col_scale ? W_EDGE : W_ONE;
 	job->width = COLUMNS;
 	if (job->weights == W_COLUMN) {
-		job->head = (int32_t *)((char *)memory + before + staging);
+		job->head = (int32_t *)((char *)memory + parts.scaled + parts.staging);
 		job->width = hg__min(COLUMNS, HG__LANES * (cols / heads));
 		for (int64_t c = 0; c < cols + HG__LANES; c++)
 			job->head[c] = (int32_t)(hg__min(c, cols - 1) / (cols / heads));

@@ -87,6 +87,12 @@ static void max_split_row(const struct hg__spmm_max_args *a, const int32_t *stag
 	}
 }
 
+size_t HG__CPU(spmm_max_workspace)(const hg_context *ctx, const struct hg__spmm_max_args *a)
+{
+	(void)ctx;
+	return hg__staging_bytes(&a->csr, a->y.cols);
+}
+
 hg_status HG__CPU(spmm_max)(hg_context *ctx, const struct hg__spmm_max_args *a)
 {
 	HG__TRY(hg__need(ctx,
@@ -161,6 +167,13 @@ static void gradient_split_row(const struct hg__spmm_max_back_args *a, const flo
 		}
 		hg__row_put(&a->dx, plan->split_row[s], first, n, sum);
 	}
+}
+
+size_t HG__CPU(spmm_max_back_workspace)(const hg_context *ctx,
+                                        const struct hg__spmm_max_back_args *a)
+{
+	(void)ctx;
+	return hg__staging_bytes(&a->csr_t, a->dx.cols);
 }
 
 hg_status HG__CPU(spmm_max_back)(hg_context *ctx, const struct hg__spmm_max_back_args *a)

@@ -56,6 +56,8 @@ static uint64_t probe_row(const struct hg__probe *p, int32_t row)
 	return hg__swamped(hg__float_bits(most), row);
 }
 
+HG__NO_WORKSPACE(spmm_probe, spmm_probe_args)
+
 hg_status HG__CPU(spmm_probe)(hg_context *ctx, const struct hg__spmm_probe_args *a)
 {
 	if (!hg__is_due(&a->due))

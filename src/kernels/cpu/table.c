@@ -1,4 +1,4 @@
-/* The table of the kernels of one copy. Each entry sets the rounding mode around the kernel. */
+/* The table of the kernels of one copy. Each row sets the rounding mode around its kernel. */
 #include "core/rounding.h"
 #include "kernels/cpu/isa.h"
 
@@ -16,7 +16,8 @@
 #undef HG_KERNEL
 
 const struct hg__kernels HG__CPU(table) = {
-#define HG_KERNEL(name, args) rounded_##name,
+#define HG_KERNEL(name, args) \
+	.name = {.run = rounded_##name, .workspace = HG__CPU(name##_workspace)},
 #include "kernels/kernels.def"
 #undef HG_KERNEL
 };

@@ -14,6 +14,9 @@
 
 #include "kernels/cpu/rows.h"
 
+/* The most columns that a strip has in any copy. */
+#define HG__STRIP_MOST 512
+
 struct hg__strip {
 	const float *a, *b;
 	float *c;
@@ -104,7 +107,7 @@ static void hg__strip_run(const struct hg__strip *s)
 
 #include <cblas.h>
 
-#define HG__STRIP HG__GEMM_STRIP
+#define HG__STRIP HG__STRIP_MOST /* the BLAS blocks for caches itself */
 
 static void hg__strip_run(const struct hg__strip *s)
 {

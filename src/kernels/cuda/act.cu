@@ -95,12 +95,16 @@ constexpr struct {
 
 } // namespace
 
+HG__NO_WORKSPACE(act, act_args)
+
 extern "C" hg_status hg__cuda_act(hg_context *ctx, const struct hg__act_args *a)
 {
 	if (!alike(a->x, a->y))
 		return misfit(ctx, "act", a->x, a->y);
 	return table[a->act].forward(ctx, a);
 }
+
+HG__NO_WORKSPACE(act_back, act_back_args)
 
 extern "C" hg_status hg__cuda_act_back(hg_context *ctx, const struct hg__act_back_args *a)
 {

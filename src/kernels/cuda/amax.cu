@@ -44,6 +44,11 @@ template <typename T> struct amax {
 
 } // namespace
 
+size_t hg__cuda_amax_workspace(const hg_context *, const struct hg__amax_args *)
+{
+	return totals_bytes<amax_total>();
+}
+
 extern "C" hg_status hg__cuda_amax(hg_context *ctx, const struct hg__amax_args *a)
 {
 	return with_float(ctx, "amax", a->x.dtype, [&](auto zero) {

@@ -28,6 +28,8 @@ struct axpby {
 
 } // namespace
 
+HG__NO_WORKSPACE(axpby, axpby_args)
+
 extern "C" hg_status hg__cuda_axpby(hg_context *ctx, const struct hg__axpby_args *a)
 {
 	if (!alike(a->x, a->y))

@@ -254,6 +254,13 @@ bool has_layout(const struct hg__mat &x, const struct hg__mat &m)
 
 } // namespace
 
+size_t hg__cuda_batch_norm_workspace(const hg_context *, const struct hg__batch_norm_args *a)
+{
+	/* sums over the rows, or room for statistics that are not kept */
+	return a->train || !a->mean.data || !a->rstd.data ? hg__reduction_bytes(a->x.rows, a->x.cols)
+	                                                  : 0;
+}
+
 extern "C" hg_status hg__cuda_batch_norm(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	if (!has_layout(a->x, a->y) || a->gamma.cols != a->x.cols || a->beta.cols != a->x.cols)
@@ -272,6 +279,12 @@ extern "C" hg_status hg__cuda_batch_norm(hg_context *ctx, const struct hg__batch
 		return hg__cuda_batch_norm_tile(ctx, &b);
 	return with_float(ctx, "batch_norm", a->x.dtype,
 	                  [&](auto zero) { return run_batch_norm<decltype(zero)>(ctx, &b); });
+}
+
+size_t hg__cuda_batch_norm_back_workspace(const hg_context *,
+                                          const struct hg__batch_norm_back_args *a)
+{
+	return hg__reduction_bytes(a->x.rows, a->x.cols);
 }
 
 extern "C" hg_status hg__cuda_batch_norm_back(hg_context *ctx,

@@ -22,6 +22,8 @@ struct bias_add {
 
 } // namespace
 
+HG__NO_WORKSPACE(bias_add, bias_add_args)
+
 extern "C" hg_status hg__cuda_bias_add(hg_context *ctx, const struct hg__bias_add_args *a)
 {
 	if (!alike(a->x, a->y))

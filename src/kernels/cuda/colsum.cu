@@ -38,6 +38,11 @@ hg_status launch_colsum(hg_context *ctx, const struct hg__colsum_args *a)
 
 } // namespace
 
+size_t hg__cuda_colsum_workspace(const hg_context *, const struct hg__colsum_args *a)
+{
+	return hg__reduction_bytes(a->x.rows, a->x.cols);
+}
+
 extern "C" hg_status hg__cuda_colsum(hg_context *ctx, const struct hg__colsum_args *a)
 {
 	if (a->y.dtype != HG_F32 || a->y.cols != a->x.cols || !alike(a->x, a->copy))

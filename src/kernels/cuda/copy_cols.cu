@@ -27,6 +27,8 @@ bool whole_packs(const struct hg__copy_cols_args *a)
 
 } // namespace
 
+HG__NO_WORKSPACE(copy_cols, copy_cols_args)
+
 extern "C" hg_status hg__cuda_copy_cols(hg_context *ctx, const struct hg__copy_cols_args *a)
 {
 	if (a->src.rows != a->dst.rows || !is_float(a->src) || !is_float(a->dst) ||

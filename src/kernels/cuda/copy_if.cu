@@ -30,6 +30,8 @@ __global__ void __launch_bounds__(BLOCK)
 
 } // namespace
 
+HG__NO_WORKSPACE(copy_if, copy_if_args)
+
 extern "C" hg_status hg__cuda_copy_if(hg_context *ctx, const struct hg__copy_if_args *a)
 {
 	/* 1024 blocks fill the largest GPU about once (totals.cuh). */

@@ -148,6 +148,8 @@ struct back_all {
 
 } // namespace
 
+HG__NO_WORKSPACE(div, div_args)
+
 extern "C" hg_status hg__cuda_div(hg_context *ctx, const struct hg__div_args *a)
 {
 	if (!alike(a->a, a->y))
@@ -156,6 +158,12 @@ extern "C" hg_status hg__cuda_div(hg_context *ctx, const struct hg__div_args *a)
 		return misfit(ctx, "div", a->a, a->b);
 	return walk(ctx, "div", a->a.rows, a->a.cols, wide(a->a),
 	            quotient{floats_of(a->a), floats_of(a->y), divisor_of(a->a, a->b), a->a.cols});
+}
+
+size_t hg__cuda_div_back_workspace(const hg_context *, const struct hg__div_back_args *a)
+{
+	/* only one divisor for all elements needs a sum over the rows */
+	return a->b.rows == 1 ? hg__reduction_bytes(a->a.rows, a->a.cols) : 0;
 }
 
 extern "C" hg_status hg__cuda_div_back(hg_context *ctx, const struct hg__div_back_args *a)

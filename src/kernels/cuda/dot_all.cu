@@ -38,6 +38,11 @@ struct dot_all {
 
 } // namespace
 
+size_t hg__cuda_dot_all_workspace(const hg_context *, const struct hg__dot_all_args *a)
+{
+	return hg__reduction_bytes(a->a.rows, a->a.cols);
+}
+
 extern "C" hg_status hg__cuda_dot_all(hg_context *ctx, const struct hg__dot_all_args *a)
 {
 	if (!alike(a->a, a->b))

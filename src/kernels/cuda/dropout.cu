@@ -51,6 +51,8 @@ template <int D> struct dropout_narrow {
 
 } // namespace
 
+HG__NO_WORKSPACE(dropout, dropout_args)
+
 extern "C" hg_status hg__cuda_dropout(hg_context *ctx, const struct hg__dropout_args *a)
 {
 	if (!alike(a->x, a->y))

@@ -213,6 +213,11 @@ static __global__ void __launch_bounds__(BLOCK) softmax_fold(const struct softma
 
 /* ---- launch ---- */
 
+size_t hg__cuda_edge_softmax_workspace(const hg_context *, const struct hg__edge_softmax_args *a)
+{
+	return hg__softmax_bytes(&a->csr, a->e.cols);
+}
+
 hg_status hg__cuda_edge_softmax(hg_context *ctx, const struct hg__edge_softmax_args *a)
 {
 	if (a->e.rows == 0 || a->e.cols == 0)

@@ -164,6 +164,12 @@ static __global__ void __launch_bounds__(BLOCK) softmax_back_fold(const struct s
 
 /* ---- launch ---- */
 
+size_t hg__cuda_edge_softmax_back_workspace(const hg_context *,
+                                            const struct hg__edge_softmax_back_args *a)
+{
+	return hg__softmax_bytes(&a->csr, a->p.cols);
+}
+
 hg_status hg__cuda_edge_softmax_back(hg_context *ctx, const struct hg__edge_softmax_back_args *a)
 {
 	if (a->p.rows == 0 || a->p.cols == 0)

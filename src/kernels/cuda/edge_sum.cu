@@ -90,8 +90,7 @@ hg_status hg__cuda_edge_sum(hg_context *ctx, const struct hg__spmm_args *a)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: sums of %lld edge values into %lld columns",
 		                static_cast<long long>(a->w.cols), static_cast<long long>(a->y.cols));
 	void *staging = nullptr;
-	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, a->y.cols, HG_DTYPE_COUNT, HG_DTYPE_COUNT),
-	                      &staging));
+	HG__TRY(hg__workspace(ctx, hg__cuda_spmm_workspace(ctx, a), &staging));
 	struct sum_problem p = {};
 	p.plan = plan_of(a->csr);
 	p.edge = a->csr.edge;

@@ -145,6 +145,8 @@ constexpr struct {
 
 } // namespace
 
+HG__NO_WORKSPACE(epilogue, epilogue_args)
+
 extern "C" hg_status hg__cuda_epilogue(hg_context *ctx, const struct hg__epilogue_args *a)
 {
 	if (!alike(a->x, a->y))
@@ -152,6 +154,11 @@ extern "C" hg_status hg__cuda_epilogue(hg_context *ctx, const struct hg__epilogu
 	if (a->b.data && (a->b.cols != a->x.cols || !is_float(a->b)))
 		return misfit(ctx, "epilogue", a->x, a->b);
 	return table[a->act_drop.act][a->act_drop.p > 0.0f].forward(ctx, a);
+}
+
+size_t hg__cuda_epilogue_back_workspace(const hg_context *, const struct hg__epilogue_back_args *a)
+{
+	return a->db.data ? hg__reduction_bytes(a->dy.rows, a->dy.cols) : 0;
 }
 
 extern "C" hg_status hg__cuda_epilogue_back(hg_context *ctx, const struct hg__epilogue_back_args *a)

@@ -444,6 +444,15 @@ static hg_status run_tall(hg_context *ctx, const struct hg__gemm_args *a, struct
 	return hg__cuda_gemm_tall(ctx, a, state->lt_workspace);
 }
 
+/* cuBLASLt and tall products have memory of their own. The gradient of weights, A^T B, may bring
+ * column sums of B; it asks for as much as those of the wider operand take, with or without them,
+ * so that the memory of a model follows from its shapes alone. */
+size_t hg__cuda_gemm_workspace(const hg_context *, const struct hg__gemm_args *a)
+{
+	const struct shape s = shape_of(a);
+	return a->trans_a ? hg__reduction_bytes(s.k, s.m > s.n ? s.m : s.n) : 0;
+}
+
 hg_status hg__cuda_gemm(hg_context *ctx, const struct hg__gemm_args *a)
 {
 	const struct shape s = shape_of(a);

@@ -24,6 +24,8 @@ template <typename T> struct watch_for {
 
 } // namespace
 
+HG__NO_WORKSPACE(guard, guard_args)
+
 extern "C" hg_status hg__cuda_guard(hg_context *ctx, const struct hg__guard_args *a)
 {
 	return with_float(ctx, "guard", a->x.dtype, [&](auto zero) {

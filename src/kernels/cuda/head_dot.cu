@@ -239,6 +239,8 @@ hg_status run_head_dot_back(hg_context *ctx, const struct hg__head_dot_back_args
 
 } // namespace
 
+HG__NO_WORKSPACE(head_dot, head_dot_args)
+
 extern "C" hg_status hg__cuda_head_dot(hg_context *ctx, const struct hg__head_dot_args *a)
 {
 	const int vectors = vectors_of(a->s, a->b, a->heads);
@@ -252,6 +254,11 @@ extern "C" hg_status hg__cuda_head_dot(hg_context *ctx, const struct hg__head_do
 			return run_head_dot<decltype(zero), decltype(count)::value>(ctx, a);
 		});
 	});
+}
+
+size_t hg__cuda_head_dot_back_workspace(const hg_context *, const struct hg__head_dot_back_args *a)
+{
+	return a->da.data || a->db.data ? hg__reduction_bytes(a->x.rows, a->x.cols) : 0;
 }
 
 /* Of x and the vectors, only those that the requested gradients need must be present. */

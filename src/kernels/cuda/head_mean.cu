@@ -53,6 +53,8 @@ bool fits(const struct hg__mat &many, const struct hg__mat &one, int heads)
 
 } // namespace
 
+HG__NO_WORKSPACE(head_mean, head_mean_args)
+
 extern "C" hg_status hg__cuda_head_mean(hg_context *ctx, const struct hg__head_mean_args *a)
 {
 	const int64_t d = a->y.cols;
@@ -61,6 +63,8 @@ extern "C" hg_status hg__cuda_head_mean(hg_context *ctx, const struct hg__head_m
 	return walk(ctx, "head_mean", a->y.rows, d, d % 8 == 0,
 	            head_mean{floats_of(a->x), floats_of(a->y), d, a->heads});
 }
+
+HG__NO_WORKSPACE(head_mean_back, head_mean_args)
 
 /* x is dX [n, h*d], the result; y is dY [n, d]. */
 extern "C" hg_status hg__cuda_head_mean_back(hg_context *ctx, const struct hg__head_mean_args *a)

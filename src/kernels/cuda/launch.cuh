@@ -13,15 +13,23 @@
 #include "kernels/cuda/state.cuh"
 #include "kernels/kernels.h"
 
-/* The launchers, one per line of kernels.def. They are declared here with C linkage, so that their
- * definitions need no `extern "C"`. */
+/* The two functions of each row, one row per line of kernels.def. They are declared here with C
+ * linkage, so that their definitions need no `extern "C"`. */
 HG_EXTERN_C_BEGIN
-#define HG_KERNEL(name, args) \
-	HG_NODISCARD hg_status hg__cuda_##name(hg_context *ctx, const struct hg__##args *a);
+#define HG_KERNEL(name, args)                                                            \
+	HG_NODISCARD hg_status hg__cuda_##name(hg_context *ctx, const struct hg__##args *a); \
+	size_t hg__cuda_##name##_workspace(const hg_context *ctx, const struct hg__##args *a);
 #include "kernels/kernels.def"
 #undef HG_KERNEL
 extern const struct hg__kernels hg__kernels_cuda;
 HG_EXTERN_C_END
+
+/* The workspace of a kernel that takes none: HG__NO_WORKSPACE(act, act_args). */
+#define HG__NO_WORKSPACE(name, args)                                                  \
+	size_t hg__cuda_##name##_workspace(const hg_context *, const struct hg__##args *) \
+	{                                                                                 \
+		return 0;                                                                     \
+	}
 
 /* ---- host side ---- */
 

@@ -125,6 +125,8 @@ template <typename T> struct parameter_gradients {
 
 } // namespace
 
+HG__NO_WORKSPACE(layer_norm, layer_norm_args)
+
 extern "C" hg_status hg__cuda_layer_norm(hg_context *ctx, const struct hg__layer_norm_args *a)
 {
 	if (!alike(a->x, a->y) || a->gamma.cols != a->x.cols || a->beta.cols != a->x.cols)
@@ -136,6 +138,12 @@ extern "C" hg_status hg__cuda_layer_norm(hg_context *ctx, const struct hg__layer
 		                              data_of<const float>(a->gamma), data_of<const float>(a->beta),
 		                              data_of<float>(a->mean), data_of<float>(a->rstd), a->eps});
 	});
+}
+
+size_t hg__cuda_layer_norm_back_workspace(const hg_context *,
+                                          const struct hg__layer_norm_back_args *a)
+{
+	return hg__reduction_bytes(a->x.rows, a->x.cols);
 }
 
 extern "C" hg_status hg__cuda_layer_norm_back(hg_context *ctx,

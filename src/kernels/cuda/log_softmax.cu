@@ -57,6 +57,8 @@ template <typename T> struct log_softmax_back {
 
 } // namespace
 
+HG__NO_WORKSPACE(log_softmax, log_softmax_args)
+
 extern "C" hg_status hg__cuda_log_softmax(hg_context *ctx, const struct hg__log_softmax_args *a)
 {
 	if (!alike(a->x, a->y))
@@ -68,6 +70,8 @@ extern "C" hg_status hg__cuda_log_softmax(hg_context *ctx, const struct hg__log_
 		    log_softmax<T>{data_of<const T>(a->x), floats_of(a->y), a->x.ld, a->x.cols});
 	});
 }
+
+HG__NO_WORKSPACE(log_softmax_back, log_softmax_back_args)
 
 extern "C" hg_status hg__cuda_log_softmax_back(hg_context *ctx,
                                                const struct hg__log_softmax_back_args *a)

@@ -326,6 +326,8 @@ __global__ void __launch_bounds__(BLOCK, 4)
 
 } // namespace
 
+HG__NO_WORKSPACE(observe, observe_args)
+
 extern "C" hg_status hg__cuda_observe(hg_context *ctx, const struct hg__observe_args *a)
 {
 	const int64_t blocks = a->chunks < OBSERVE_BLOCKS ? a->chunks : OBSERVE_BLOCKS;

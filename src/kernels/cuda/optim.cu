@@ -61,12 +61,16 @@ template <int W> __device__ void write(__half *p, const float (&x)[W])
 }
 
 /* Blocks of both kernels: block 0, and one per chunk. */
-unsigned blocks_of(const struct hg__optim_args *a)
+int64_t block_count(const struct hg__optim_args *a)
 {
 	int64_t blocks = 1;
 	for (int64_t i = 0; i < a->count; i++)
 		blocks += hg__optim_chunks(&a->host[i]);
-	return grid_for(blocks, 1);
+	return blocks;
+}
+unsigned blocks_of(const struct hg__optim_args *a)
+{
+	return grid_for(block_count(a), 1);
 }
 
 /* The tensor and first element of a block's chunk. Each warp searches by itself, 32 tensors at a
@@ -134,8 +138,6 @@ struct grad_total {
 		rank = rank > o.rank ? rank : o.rank;
 	}
 };
-static_assert(sizeof(grad_total) == sizeof(double) + 2 * sizeof(int64_t),
-              "what hg__optim_bytes counts");
 
 template <int W>
 __device__ void check_chunk(const struct hg__optim_tensor &t, int64_t first, float scale,
@@ -337,6 +339,11 @@ constexpr hg_status (*updates[])(hg_context *, const struct hg__optim_args *) = 
 
 } // namespace
 
+size_t hg__cuda_grad_check_workspace(const hg_context *, const struct hg__optim_args *a)
+{
+	return static_cast<size_t>(block_count(a)) * sizeof(grad_total);
+}
+
 extern "C" hg_status hg__cuda_grad_check(hg_context *ctx, const struct hg__optim_args *a)
 {
 	const unsigned blocks = blocks_of(a);
@@ -345,6 +352,8 @@ extern "C" hg_status hg__cuda_grad_check(hg_context *ctx, const struct hg__optim
 	return launch(ctx, "grad_check", check_kernel, blocks, BLOCK, a->tensors,
 	              record_check{a->step, a->config, a->count}, at);
 }
+
+HG__NO_WORKSPACE(optim_update, optim_args)
 
 extern "C" hg_status hg__cuda_optim_update(hg_context *ctx, const struct hg__optim_args *a)
 {

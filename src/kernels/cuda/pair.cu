@@ -43,6 +43,8 @@ constexpr hg_status (*pairs[HG__PAIR_COUNT])(hg_context *, const struct hg__pair
 
 } // namespace
 
+HG__NO_WORKSPACE(pair, pair_args)
+
 extern "C" hg_status hg__cuda_pair(hg_context *ctx, const struct hg__pair_args *a)
 {
 	if (!alike(a->a, a->b) || !alike(a->a, a->y))

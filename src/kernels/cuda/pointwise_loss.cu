@@ -108,6 +108,12 @@ constexpr struct {
 
 } // namespace
 
+size_t hg__cuda_pointwise_loss_workspace(const hg_context *,
+                                         const struct hg__pointwise_loss_args *a)
+{
+	return hg__reduction_bytes(a->x.rows, a->x.cols);
+}
+
 extern "C" hg_status hg__cuda_pointwise_loss(hg_context *ctx,
                                              const struct hg__pointwise_loss_args *a)
 {
@@ -115,6 +121,8 @@ extern "C" hg_status hg__cuda_pointwise_loss(hg_context *ctx,
 		return misfit(ctx, "pointwise_loss", a->x, a->target);
 	return losses[a->kind].forward(ctx, a);
 }
+
+HG__NO_WORKSPACE(pointwise_loss_back, pointwise_loss_back_args)
 
 extern "C" hg_status hg__cuda_pointwise_loss_back(hg_context *ctx,
                                                   const struct hg__pointwise_loss_back_args *a)

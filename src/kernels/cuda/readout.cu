@@ -316,6 +316,12 @@ constexpr hg_status (*backs[])(hg_context *, const struct hg__readout_back_args 
 
 } // namespace
 
+size_t hg__cuda_readout_workspace(const hg_context *, const struct hg__readout_args *a)
+{
+	/* of each part of a graph, a value and its row for each column */
+	return hg__reduction_bytes(a->x.rows, a->x.cols);
+}
+
 extern "C" hg_status hg__cuda_readout(hg_context *ctx, const struct hg__readout_args *a)
 {
 	const bool no_places = a->reduce == HG_REDUCE_MAX && a->y.rows > 0 && a->y.cols > 0 &&
@@ -330,6 +336,8 @@ extern "C" hg_status hg__cuda_readout(hg_context *ctx, const struct hg__readout_
 		    wide(a->x), [&](auto width) { return run_readout<decltype(width)::value, T>(ctx, a); });
 	});
 }
+
+HG__NO_WORKSPACE(readout_back, readout_back_args)
 
 extern "C" hg_status hg__cuda_readout_back(hg_context *ctx, const struct hg__readout_back_args *a)
 {

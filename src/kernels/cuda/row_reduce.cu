@@ -141,12 +141,16 @@ bool shapes_fit(const struct hg__mat &many, const struct hg__mat &one)
 
 } // namespace
 
+HG__NO_WORKSPACE(row_reduce, row_reduce_args)
+
 extern "C" hg_status hg__cuda_row_reduce(hg_context *ctx, const struct hg__row_reduce_args *a)
 {
 	if (!shapes_fit(a->x, a->y))
 		return misfit(ctx, "row_reduce", a->x, a->y);
 	return reductions[a->reduce].forward(ctx, a);
 }
+
+HG__NO_WORKSPACE(row_reduce_back, row_reduce_back_args)
 
 extern "C" hg_status hg__cuda_row_reduce_back(hg_context *ctx,
                                               const struct hg__row_reduce_back_args *a)

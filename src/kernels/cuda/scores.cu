@@ -119,6 +119,11 @@ template <typename T> scores<T> scores_of(const struct hg__scores_args *a)
 
 } // namespace
 
+size_t hg__cuda_scores_workspace(const hg_context *, const struct hg__scores_args *)
+{
+	return totals_bytes<score_total>();
+}
+
 extern "C" hg_status hg__cuda_scores(hg_context *ctx, const struct hg__scores_args *a)
 {
 	if (a->label.rows != a->x.rows || a->label.dtype != HG_I32)

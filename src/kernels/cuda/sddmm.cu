@@ -12,6 +12,8 @@
 
 #include "kernels/cuda/sddmm.cuh"
 
+HG__NO_WORKSPACE(sddmm_dot, sddmm_dot_args)
+
 hg_status hg__cuda_sddmm_dot(hg_context *ctx, const struct hg__sddmm_dot_args *a)
 {
 	if (a->csr.m == 0 || a->e.cols == 0)
@@ -28,6 +30,8 @@ hg_status hg__cuda_sddmm_dot(hg_context *ctx, const struct hg__sddmm_dot_args *a
 	return hg__sddmm_packs_fit(a) ? hg__sddmm_packs(ctx, p, a->a.dtype)
 	                              : hg__sddmm_elements(ctx, p, a->a.dtype);
 }
+
+HG__NO_WORKSPACE(sddmm_add, sddmm_add_args)
 
 hg_status hg__cuda_sddmm_add(hg_context *ctx, const struct hg__sddmm_add_args *a)
 {

@@ -141,6 +141,18 @@ bool shapes_fit(const struct hg__csr &csr, const struct hg__mat &own, const stru
 
 } // namespace
 
+/* The staging rows of one side. */
+static size_t side_bytes(const struct hg__csr &csr, const struct hg__mat &out, int64_t heads)
+{
+	return out.data ? hg__staging_bytes(&csr, heads) : 0;
+}
+
+size_t hg__cuda_sddmm_add_back_workspace(const hg_context *,
+                                         const struct hg__sddmm_add_back_args *a)
+{
+	return side_bytes(a->csr, a->da, a->de.cols) + side_bytes(a->csr_t, a->db, a->de.cols);
+}
+
 extern "C" hg_status hg__cuda_sddmm_add_back(hg_context *ctx,
                                              const struct hg__sddmm_add_back_args *a)
 {
@@ -151,14 +163,13 @@ extern "C" hg_status hg__cuda_sddmm_add_back(hg_context *ctx,
 	if (heads == 0)
 		return HG_OK;
 	void *memory = nullptr;
-	const size_t bytes[2] = {a->da.data ? hg__staging_bytes(&a->csr, heads) : 0,
-	                         a->db.data ? hg__staging_bytes(&a->csr_t, heads) : 0};
-	HG__TRY(hg__workspace(ctx, bytes[0] + bytes[1], &memory));
+	HG__TRY(hg__workspace(ctx, hg__cuda_sddmm_add_back_workspace(ctx, a), &memory));
 	struct sides p = {};
 	if (a->da.data)
 		p.of[0] = side_of(a->csr, a->a, a->b, a->da, static_cast<char *>(memory));
 	if (a->db.data)
-		p.of[1] = side_of(a->csr_t, a->b, a->a, a->db, static_cast<char *>(memory) + bytes[0]);
+		p.of[1] = side_of(a->csr_t, a->b, a->a, a->db,
+		                  static_cast<char *>(memory) + side_bytes(a->csr, a->da, heads));
 	p.de = a->de.data;
 	p.ld_de = a->de.ld;
 	p.lead = hg__leading(heads);

@@ -58,6 +58,8 @@ template <typename T> struct softmax_back {
 
 } // namespace
 
+HG__NO_WORKSPACE(softmax, softmax_args)
+
 extern "C" hg_status hg__cuda_softmax(hg_context *ctx, const struct hg__softmax_args *a)
 {
 	if (!alike(a->x, a->y))
@@ -68,6 +70,8 @@ extern "C" hg_status hg__cuda_softmax(hg_context *ctx, const struct hg__softmax_
 		                softmax<T>{data_of<const T>(a->x), floats_of(a->y), a->x.ld, a->x.cols});
 	});
 }
+
+HG__NO_WORKSPACE(softmax_back, softmax_back_args)
 
 extern "C" hg_status hg__cuda_softmax_back(hg_context *ctx, const struct hg__softmax_back_args *a)
 {

@@ -184,6 +184,11 @@ template <typename T, int P> struct softmax_xent_back {
 
 } // namespace
 
+size_t hg__cuda_softmax_xent_workspace(const hg_context *, const struct hg__softmax_xent_args *a)
+{
+	return hg__reduction_bytes(a->x.rows, a->x.cols);
+}
+
 extern "C" hg_status hg__cuda_softmax_xent(hg_context *ctx, const struct hg__softmax_xent_args *a)
 {
 	if (a->label.rows != a->x.rows || a->label.dtype != HG_I32 ||
@@ -200,6 +205,8 @@ extern "C" hg_status hg__cuda_softmax_xent(hg_context *ctx, const struct hg__sof
 		});
 	});
 }
+
+HG__NO_WORKSPACE(softmax_xent_back, softmax_xent_back_args)
 
 extern "C" hg_status hg__cuda_softmax_xent_back(hg_context *ctx,
                                                 const struct hg__softmax_xent_back_args *a)

@@ -258,19 +258,34 @@ static hg_status clear_spoiled(hg_context *ctx, struct spmm_problem *p, unsigned
 	                   "spmm: flag");
 }
 
+/* The types of what scratch memory holds besides the staging rows: X with scaled rows, and one
+ * weight for each edge, which may have to be put in the order of the entries. HG_DTYPE_COUNT:
+ * none. */
+static hg_dtype scaled_type(const struct hg__spmm_args *a)
+{
+	return a->x.data && a->scale_first && a->col_scale ? a->x.dtype : HG_DTYPE_COUNT;
+}
+static hg_dtype weight_type(const struct hg__spmm_args *a)
+{
+	return a->x.data && a->w.data && a->heads <= 1 && a->w.ld == 1 ? a->w.dtype : HG_DTYPE_COUNT;
+}
+
+size_t hg__cuda_spmm_workspace(const hg_context *, const struct hg__spmm_args *a)
+{
+	return hg__spmm_bytes(&a->csr, a->y.cols, scaled_type(a), weight_type(a));
+}
+
 /* Does once what would otherwise be done for every edge. Scratch memory holds X scaled, the ordered
  * weights, the staging rows and, for tiles, the flag. */
 static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a,
                          const struct kernel_set *set, struct spmm_problem *p, bool by_eight,
                          bool tiled, bool *rounded)
 {
-	const bool scaled = a->scale_first && a->col_scale,
-	           one_weight = p->w && p->heads == 1 && p->ldw == 1;
-	const hg_dtype x = scaled ? a->x.dtype : HG_DTYPE_COUNT,
-	               w = one_weight ? a->w.dtype : HG_DTYPE_COUNT;
+	const hg_dtype x = scaled_type(a), w = weight_type(a);
+	const bool scaled = x != HG_DTYPE_COUNT, one_weight = w != HG_DTYPE_COUNT;
 	void *memory = nullptr;
-	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, p->cols, x, w), &memory));
-	char *weights = static_cast<char *>(memory) + hg__spmm_scaled_bytes(&a->csr, p->cols, x);
+	HG__TRY(hg__workspace(ctx, hg__cuda_spmm_workspace(ctx, a), &memory));
+	char *weights = static_cast<char *>(memory) + hg__scaled_bytes(&a->csr, p->cols, x);
 	p->staging = reinterpret_cast<float *>(weights + hg__spmm_weight_bytes(&a->csr, w));
 	unsigned *spoiled = tiled
 	                        ? reinterpret_cast<unsigned *>(reinterpret_cast<char *>(p->staging) +

@@ -118,6 +118,11 @@ static __global__ void __launch_bounds__(BLOCK) max_fold(const struct max_proble
 		p.arg[row * p.ldarg + c] = where;
 }
 
+size_t hg__cuda_spmm_max_workspace(const hg_context *, const struct hg__spmm_max_args *a)
+{
+	return hg__staging_bytes(&a->csr, a->y.cols);
+}
+
 hg_status hg__cuda_spmm_max(hg_context *ctx, const struct hg__spmm_max_args *a)
 {
 	if (a->y.rows == 0 || a->y.cols == 0)
@@ -240,6 +245,11 @@ static __global__ void __launch_bounds__(BLOCK, 2) max_back_fold(const struct ma
 	float sum = 0.0f;
 	each_slot(p.plan, s, p.staging, p.lead, c, [&](float part) { sum += part; });
 	static_cast<T *>(p.dx)[p.plan.split_row[s] * p.lddx + c] = narrow<T>(sum);
+}
+
+size_t hg__cuda_spmm_max_back_workspace(const hg_context *, const struct hg__spmm_max_back_args *a)
+{
+	return hg__staging_bytes(&a->csr_t, a->dx.cols);
 }
 
 hg_status hg__cuda_spmm_max_back(hg_context *ctx, const struct hg__spmm_max_back_args *a)

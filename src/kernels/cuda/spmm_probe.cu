@@ -89,6 +89,8 @@ __global__ void __launch_bounds__(BLOCK)
 
 } // namespace
 
+HG__NO_WORKSPACE(spmm_probe, spmm_probe_args)
+
 extern "C" hg_status hg__cuda_spmm_probe(hg_context *ctx, const struct hg__spmm_probe_args *a)
 {
 	if (a->count == 0 || a->samples == 0)

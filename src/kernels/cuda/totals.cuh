@@ -127,6 +127,12 @@ static __device__ void fold_blocks(const P &mine, const struct partial_results<P
 		f.finish(total);
 }
 
+/* The workspace of totals() and row_totals(). */
+template <typename P> constexpr size_t totals_bytes()
+{
+	return static_cast<size_t>(REDUCE_BLOCKS) * sizeof(P);
+}
+
 /* Allocates workspace for the partial results of at most `blocks` blocks. */
 template <typename P>
 static hg_status reserve_partials(hg_context *ctx, int64_t blocks, struct partial_results<P> *at)

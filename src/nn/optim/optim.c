@@ -133,6 +133,17 @@ static void warn_of_eps(const hg_optim *o)
 		    "PyTorch's eps is 1e-8");
 }
 
+static struct hg__optim_args args_of(const hg_optim *optim)
+{
+	const struct hg__optim_args args = {.config = optim->config,
+	                                    .tensors = optim->tensor_device,
+	                                    .host = optim->tensor,
+	                                    .count = optim->count,
+	                                    .groups = optim->group_device,
+	                                    .step = optim->params->step};
+	return args;
+}
+
 static hg_status build_optim(hg_optim *o)
 {
 	hg_context *ctx = o->params->ctx;
@@ -141,8 +152,11 @@ static hg_status build_optim(hg_optim *o)
 	HG__TRY(hg__device_alloc(ctx, (size_t)o->count * sizeof *o->tensor, "optim: tensor table",
 	                         &o->tensor_device));
 	HG__TRY(tensors_upload(o));
-	void *workspace = NULL; /* allocated now, so that no step allocates */
-	HG__TRY(hg__workspace(ctx, hg__optim_bytes(o->tensor, o->count), &workspace));
+	/* allocated now, so that no step allocates */
+	void *workspace = NULL;
+	const struct hg__optim_args args = args_of(o);
+	HG__TRY(
+	    hg__workspace(ctx, ctx->backend->kernels->grad_check.workspace(ctx, &args), &workspace));
 	return group_append(o, (struct hg__optim_group){o->config.lr, o->config.weight_decay});
 }
 
@@ -268,24 +282,13 @@ hg_status hg__optim_ready(hg_optim *optim)
 	                (long long)optim->params->count, (long long)optim->params_seen);
 }
 
-static struct hg__optim_args args_of(const hg_optim *optim)
-{
-	const struct hg__optim_args args = {.config = optim->config,
-	                                    .tensors = optim->tensor_device,
-	                                    .host = optim->tensor,
-	                                    .count = optim->count,
-	                                    .groups = optim->group_device,
-	                                    .step = optim->params->step};
-	return args;
-}
-
 hg_status hg__optim_check_grads(hg_optim *optim)
 {
 	hg_context *ctx = optim->params->ctx;
 	const struct hg__optim_args args = args_of(optim);
 	HG__TRY(hg__optim_ready(optim));
 	optim->params->overflow_pending = 0; /* the check consumes the overflow flag */
-	return ctx->backend->kernels->grad_check(ctx, &args);
+	return ctx->backend->kernels->grad_check.run(ctx, &args);
 }
 
 hg_status hg__optim_apply(hg_optim *optim, const float *loss, struct hg__step_notes *notes,
@@ -296,7 +299,7 @@ hg_status hg__optim_apply(hg_optim *optim, const float *loss, struct hg__step_no
 	args.loss = loss;
 	args.notes = notes;
 	args.stops = stops;
-	return ctx->backend->kernels->optim_update(ctx, &args);
+	return ctx->backend->kernels->optim_update.run(ctx, &args);
 }
 
 hg_status hg_optim_step(hg_optim *optim)

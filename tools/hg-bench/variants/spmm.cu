@@ -487,7 +487,7 @@ static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, struct 
 	               w = p->w ? a->w.dtype : HG_DTYPE_COUNT;
 	void *memory = nullptr;
 	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, p->cols, x, w), &memory));
-	char *weights = static_cast<char *>(memory) + hg__spmm_scaled_bytes(&a->csr, p->cols, x);
+	char *weights = static_cast<char *>(memory) + hg__scaled_bytes(&a->csr, p->cols, x);
 	p->staging = reinterpret_cast<float *>(weights + hg__spmm_weight_bytes(&a->csr, w));
 	if (a->col_scale) {
 		const struct hg__mat z = {memory, a->x.rows, a->x.cols, hg__scaled_lead(a->x.cols, HG_F16),
