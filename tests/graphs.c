@@ -53,6 +53,12 @@ float *coo_weights(struct coo *list)
 	return list->weight;
 }
 
+void coo_drop_weights(struct coo *list)
+{
+	free(list->weight);
+	list->weight = NULL;
+}
+
 struct coo coo_path(int64_t n)
 {
 	struct coo list = coo_empty(n, n);
@@ -239,7 +245,7 @@ struct host_csr host_csr_sort(struct coo list)
 		if (csr.weight)
 			csr.weight[e] = list.weight[given[e]];
 	}
-	free(given);
+	csr.edge = given;
 	free(by_col);
 	coo_free(&list);
 	return csr;
@@ -247,8 +253,8 @@ struct host_csr host_csr_sort(struct coo list)
 
 struct host_csr host_csr_download(hg_context *ctx, hg_graph *graph)
 {
-	struct host_csr csr = host_csr_new(hg_graph_rows(graph), hg_graph_cols(graph),
-	                                   hg_graph_edges(graph), hg_graph_is_weighted(graph));
+	struct host_csr csr =
+	    host_csr_new(hg_graph_rows(graph), hg_graph_cols(graph), hg_graph_edges(graph), 1);
 	CHECK_MSG(hg_graph_download(graph, csr.rowptr, csr.col, csr.weight) == HG_OK, "%s",
 	          hg_context_error(ctx));
 	for (int64_t i = 0; i < csr.rows; i++)
@@ -263,5 +269,6 @@ void host_csr_free(struct host_csr *csr)
 	free(csr->row);
 	free(csr->col);
 	free(csr->weight);
+	free(csr->edge);
 	*csr = (struct host_csr){0};
 }

@@ -44,6 +44,8 @@ void coo_add(struct coo *list, int64_t dst, int64_t src);
 void coo_add_weighted(struct coo *list, int64_t dst, int64_t src, float weight);
 /* Gives all edges of a list without weights the weight 0. Returns the array, to be filled. */
 float *coo_weights(struct coo *list);
+/* Makes a list without weights of one that has some. */
+void coo_drop_weights(struct coo *list);
 /* Adds every edge of the list again, in the other direction. */
 void coo_add_transpose(struct coo *list);
 /* Makes duplicates: afterwards every edge of the list is in it `times` times. */
@@ -61,7 +63,8 @@ hg_status coo_build(hg_context *ctx, const struct coo *list, hg_graph **graph);
 struct host_csr {
 	int64_t rows, cols, m, *rowptr;
 	int32_t *row, *col;
-	float *weight; /* NULL: all 1 */
+	float *weight; /* NULL: the list had none; a download gives 1 for each */
+	int64_t *edge; /* the position of an entry in the sorted list; NULL after a download */
 };
 
 /* Sorts a list, and frees it. Shares no code with the library. */

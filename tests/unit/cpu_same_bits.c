@@ -1,10 +1,10 @@
-/* The CPU kernels among themselves: every copy (instruction set) and every number of threads gives
+/* Every copy of the CPU kernels (one for each instruction set), with every number of threads, gives
  * the same bits. */
 #include <math.h>
 
 #include "unit/operands.h"
 
-/* ---- cases: each runs kernels on the same inputs and keeps what they write ---- */
+/* ---- cases: each calls kernels on the same operands and keeps their results ---- */
 
 typedef void (*case_fn)(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype);
 
@@ -376,8 +376,8 @@ static void same_bits_everywhere(void)
 		same_bits(groups[i].name, groups[i].run);
 }
 
-/* Large enough for two threads, and for k to be cut. */
-static void gemm_threads_same(void)
+/* Large enough for two threads, and for products that are cut along k. */
+static void threads_do_not_change_gemm(void)
 {
 	for (int form = 0; form < 4; form++) {
 		struct hg__mat out[2];
@@ -403,7 +403,7 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(same_bits_everywhere),
-	    TEST(gemm_threads_same),
+	    TEST(threads_do_not_change_gemm),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,4 +1,4 @@
-/* The CPU kernels against the equations in f64, at spot checks. */
+/* Results of the CPU kernels, compared with their equations in f64, for a few shapes each. */
 #include <math.h>
 
 #include "core/rng.h"
@@ -7,7 +7,7 @@
 
 /* ---- values ---- */
 
-/* One rounding to the type of m, and `relative` of slack before it. */
+/* Allows one rounding to the type of m, and a relative error of `relative` before it. */
 static double slack(const struct hg__mat *m, double value, double magnitude, double relative)
 {
 	const double u = m->dtype == HG_F16 ? 0x1p-11 : 0x1p-24,
@@ -56,7 +56,7 @@ static void check_gemm(hg_context *ctx, const struct hg__kernels *k, hg_dtype dt
 	pool_clear();
 }
 
-static void gemm_values(void)
+static void gemm_is_within_its_bound(void)
 {
 	static const int64_t shapes[][3] = {{1, 1, 1},     {5, 7, 0},    {37, 64, 100}, {300, 7, 64},
 	                                    {32, 7, 2100}, {530, 5, 40}, {17, 600, 33}, {6, 9, 1200}};
@@ -72,7 +72,7 @@ static void gemm_values(void)
 		}
 }
 
-static void spmm_values(void)
+static void spmm_is_within_its_bound(void)
 {
 	hg_context *ctx = test_cpu_context(2);
 	struct graph g = make_graph(ctx);
@@ -109,7 +109,7 @@ static void spmm_values(void)
 	pool_clear();
 }
 
-static void softmax_values(void)
+static void softmax_is_within_its_bound(void)
 {
 	hg_context *ctx = test_cpu_context(2);
 	struct graph g = make_graph(ctx);
@@ -134,7 +134,7 @@ static void softmax_values(void)
 }
 
 /* An element is dropped where its random number of hg__rng_quad is below the threshold. */
-static void dropout_words(void)
+static void dropout_follows_the_random_words(void)
 {
 	hg_context *ctx = test_cpu_context(2);
 	const int64_t step = 5000000000;
@@ -152,14 +152,15 @@ static void dropout_words(void)
 	pool_clear();
 }
 
-/* A star: 3000 ones reach 2048 and stick there in f16; NaN and infinity pass. */
-static void spmm_modes(void)
+/* A star with 3000 leaves of 1. In f16 the naive sum reaches 2048 and grows no more. NaN and
+ * infinity reach the result. */
+static void naive_sum_in_f16_stops_growing(void)
 {
 	hg_context *ctx = test_cpu_context(1);
 	hg_graph *graph = coo_graph(ctx, coo_fan_in(1, 3000));
 	struct hg__csr csr;
 	CHECK_OK(hg__graph_csr(graph, &csr));
-	csr.plan = NULL; /* one part: the naive accumulator sees all edges */
+	csr.plan = NULL; /* The row is one part, so that one accumulator sums all its edges. */
 	struct hg__mat x = filled(HG_F16, 3000, 1, 1.0), y = empty(HG_F16, 1, 1);
 	const float scale = 1.0f / 3000.0f;
 	struct hg__spmm_args a = {
@@ -183,8 +184,8 @@ static void spmm_modes(void)
 	pool_clear();
 }
 
-/* Adam's second step by PyTorch's formulas in f64. */
-static void adam_values(void)
+/* The second step of Adam, compared with PyTorch's formulas in f64. */
+static void adam_step_is_that_of_pytorch(void)
 {
 	hg_context *ctx = test_cpu_context(1);
 	float p = 1.0f, grad = 8.0f, m = 0.0f, v = 0.0f;
@@ -212,9 +213,9 @@ static void adam_values(void)
 	hg_context_free(ctx);
 }
 
-/* exp and log within 2 units in the last place, at every 1009th float; what log makes of the
- * rest. */
-static void exp_and_log_values(void)
+/* exp and log are within 2 units in the last place, at every 1009th float. log of 0 is -infinity,
+ * log of negative numbers and of NaN is NaN, log of infinity is infinity. */
+static void exp_and_log_are_within_two_units(void)
 {
 	hg_context *ctx = test_cpu_context(2);
 	const struct hg__kernels *k = ctx->backend->kernels;
@@ -257,14 +258,17 @@ static double gelu(double x)
 	return x * erfc(-x / sqrt(2.0)) / 2.0;
 }
 
-/* Within the units u32 of their value that stand on top of their ops, at every 1009th float of
- * either sign; and what is said of their range holds as they are computed. */
-static void function_values(void)
+/* Every function of the list, at every 1009th float of either sign, is within the error that its
+ * entry in the list of functions states, in units u32 of its value. So is the range that it
+ * states. */
+static void functions_are_within_their_error_and_range(void)
 {
 	static const struct {
 		hg__act act;
 		double (*value)(double x);
-		double off, squares, most; /* (off + squares x^2) u; |y| <= most; INFINITY: |x| */
+		/* The error is at most (off + squares x^2) u, and |y| is at most `most` (INFINITY: at most
+		 * |x|). */
+		double off, squares, most;
 	} functions[] = {
 	    {HG__ACT_sigmoid, logistic, 7.0, 0.0, 1.0},
 	    {HG__ACT_tanh, tanh, 10.0, 0.0, 1.0},
@@ -287,7 +291,7 @@ static void function_values(void)
 				             value = functions[f / 2].value(at);
 				const double bound = (functions[f / 2].off + functions[f / 2].squares * at * at) *
 				                     0x1p-24 * fabs(value);
-				/* 2^-143: oracle/smooth.c */
+				/* oracle/smooth.c explains the 2^-143. */
 				CHECK_MSG(fabs(got - value) <= bound + 0x1p-143 || got == value,
 				          "function %d of %a: %a, exactly %a", f / 2, at, got, value);
 				CHECK(fabs(got) <= functions[f / 2].most);
@@ -302,7 +306,7 @@ static void function_values(void)
 	pool_clear();
 }
 
-static void no_rows(void)
+static void graphs_without_rows_are_accepted(void)
 {
 	hg_context *ctx = test_cpu_context(2);
 	const struct hg__kernels *k = ctx->backend->kernels;
@@ -337,9 +341,11 @@ static void no_rows(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(gemm_values),        TEST(spmm_values),     TEST(softmax_values),
-	    TEST(dropout_words),      TEST(spmm_modes),      TEST(adam_values),
-	    TEST(exp_and_log_values), TEST(function_values), TEST(no_rows),
+	    TEST(gemm_is_within_its_bound),         TEST(spmm_is_within_its_bound),
+	    TEST(softmax_is_within_its_bound),      TEST(dropout_follows_the_random_words),
+	    TEST(naive_sum_in_f16_stops_growing),   TEST(adam_step_is_that_of_pytorch),
+	    TEST(exp_and_log_are_within_two_units), TEST(functions_are_within_their_error_and_range),
+	    TEST(graphs_without_rows_are_accepted),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

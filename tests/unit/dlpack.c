@@ -6,8 +6,8 @@
 #include "core/mat.h"
 #include "unit/faulty.h"
 
-/* A producer as another framework would be: its memory on the context's device, its deleter
- * counting. */
+/* A tensor of another framework: its memory is on the context's device, and its deleter counts its
+ * calls. */
 struct producer {
 	hg_context *ctx;
 	struct DLManagedTensorVersioned managed;
@@ -60,7 +60,7 @@ static void discard(struct producer *p)
 	p->ctx->backend->free(p->ctx, p->managed.tensor.data);
 }
 
-static void lent_out_and_read(void)
+static void lent_tensor_has_the_values(void)
 {
 	hg_context *ctx = test_context();
 	static const struct {
@@ -87,8 +87,8 @@ static void lent_out_and_read(void)
 	hg_context_free(ctx);
 }
 
-/* The memory lives until owner and consumers have let go, in any order. */
-static void the_last_one_frees(void)
+/* The memory lives until the owner and all consumers have released it, in any order. */
+static void last_user_frees_the_memory(void)
 {
 	struct faulty f;
 	hg_context *ctx = faulty_context(&f);
@@ -118,8 +118,8 @@ static void *let_go(void *loans)
 	return NULL;
 }
 
-/* Consumers may let go on any thread; none of these is the last. */
-static void loans_end_on_any_thread(void)
+/* Consumers may release their tensors on any thread. None of these consumers is the last. */
+static void consumers_release_on_any_thread(void)
 {
 	static struct DLManagedTensorVersioned *loan[THREADS][LOANS];
 	pthread_t thread[THREADS];
@@ -139,7 +139,7 @@ static void loans_end_on_any_thread(void)
 	hg_context_free(ctx);
 }
 
-static void views_are_not_lent(void)
+static void views_are_refused(void)
 {
 	hg_context *ctx = test_context();
 	hg_tensor *t;
@@ -154,7 +154,7 @@ static void views_are_not_lent(void)
 	hg_context_free(ctx);
 }
 
-static void taken_in_whatever_the_rows(void)
+static void tensors_with_any_rows_are_taken(void)
 {
 	hg_context *ctx = test_context();
 	static const int64_t shapes[][3] = {/* rows, cols, stride */ {3, 5, 5},
@@ -199,7 +199,7 @@ static void taken_in_whatever_the_rows(void)
 	hg_context_free(ctx);
 }
 
-static void offsets_missing_strides_and_one_dimension(void)
+static void offsets_strides_and_vectors_are_understood(void)
 {
 	hg_context *ctx = test_context();
 	const float host[] = {9, 9, 1, 2, 3, 4, 5, 6};
@@ -224,7 +224,7 @@ static void offsets_missing_strides_and_one_dimension(void)
 	hg_context_free(ctx);
 }
 
-static void bools_are_bytes(void)
+static void bools_are_taken_as_bytes(void)
 {
 	hg_context *ctx = test_context();
 	const uint8_t host[] = {1, 0, 1};
@@ -246,7 +246,7 @@ static struct producer fresh(hg_context *ctx)
 	return p;
 }
 
-/* produce() set pointers into its own copy: aim them at this one. */
+/* produce() has set pointers into the copy that it made; they must point into this one. */
 static void refused(hg_context *ctx, struct producer *p, hg_status status, const char *part)
 {
 	hg_tensor *t;
@@ -256,12 +256,12 @@ static void refused(hg_context *ctx, struct producer *p, hg_status status, const
 	CHECK_STATUS(hg_tensor_from_dlpack(ctx, &p->managed, NULL, &t), status);
 	CHECK(t == NULL);
 	CHECK_CONTAINS(hg_context_error(ctx), part);
-	/* a version that cannot be read is given back, as DLPack asks */
+	/* A tensor of a version that the library does not know is released again, as DLPack demands. */
 	CHECK_EQ_I(p->deleted, status == HG_ERR_UNSUPPORTED);
 	discard(p);
 }
 
-static void what_cannot_be_taken_is_refused(void)
+static void tensors_that_cannot_be_taken_are_refused(void)
 {
 	hg_context *ctx = test_context();
 	struct producer p;
@@ -286,7 +286,7 @@ static void what_cannot_be_taken_is_refused(void)
 	hg_context_free(ctx);
 }
 
-static void missing_arguments(void)
+static void missing_arguments_are_refused(void)
 {
 	hg_context *ctx = test_context();
 	hg_tensor *t;
@@ -300,8 +300,8 @@ static void missing_arguments(void)
 	hg_context_free(ctx);
 }
 
-/* Out of one context and into another: the same values. */
-static void round_trip(void)
+/* A tensor that goes from one context to another keeps its values. */
+static void round_trip_keeps_the_values(void)
 {
 	hg_context *ctx = test_context(), *other = test_context();
 	float x[7 * 3], y[7 * 3];
@@ -338,7 +338,7 @@ static hg_status scene(hg_context *ctx)
 	return status;
 }
 
-static void every_allocation_may_fail(void)
+static void failed_allocations_are_reported(void)
 {
 	CHECK(faulty_sweep(scene) >= 7);
 }
@@ -346,17 +346,12 @@ static void every_allocation_may_fail(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(lent_out_and_read),
-	    TEST(the_last_one_frees),
-	    TEST(loans_end_on_any_thread),
-	    TEST(views_are_not_lent),
-	    TEST(taken_in_whatever_the_rows),
-	    TEST(offsets_missing_strides_and_one_dimension),
-	    TEST(bools_are_bytes),
-	    TEST(what_cannot_be_taken_is_refused),
-	    TEST(missing_arguments),
-	    TEST(round_trip),
-	    TEST(every_allocation_may_fail),
+	    TEST(lent_tensor_has_the_values),      TEST(last_user_frees_the_memory),
+	    TEST(consumers_release_on_any_thread), TEST(views_are_refused),
+	    TEST(tensors_with_any_rows_are_taken), TEST(offsets_strides_and_vectors_are_understood),
+	    TEST(bools_are_taken_as_bytes),        TEST(tensors_that_cannot_be_taken_are_refused),
+	    TEST(missing_arguments_are_refused),   TEST(round_trip_keeps_the_values),
+	    TEST(failed_allocations_are_reported),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

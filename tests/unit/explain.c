@@ -5,7 +5,8 @@
 #include "nn/train.h"
 #include "unit/tape.h"
 
-/* Why every narrowing of a step is safe, or what guards it: numbers, words, models. */
+/* hg_tape_explain and hg_tape_narrowing: for every narrowing of a step, the bound, the rule it
+ * comes from, the verdict and the guard; as numbers, as text, and for whole models. */
 
 struct lines {
 	char text[64 * 400];
@@ -21,8 +22,9 @@ static void collect(void *user, const char *line)
 	CHECK(l->length < sizeof l->text);
 }
 
-/* X (at most 3) W + b on a ring, mean, relu: each rule's number, and what follows from it. */
-static void every_row_has_its_rule(void)
+/* The mean of X (|X| at most 3) on a ring, then X W, then relu. Checks the numbers and the rule of
+ * each narrowing. */
+static void every_narrowing_has_its_rule(void)
 {
 	struct bench b;
 	const float x[] = {3, -1, 2, 0.5f, 1, -3, 0, 0, 1, 2};
@@ -40,7 +42,8 @@ static void every_row_has_its_rule(void)
 	                    HG_NONE)));
 	hg_narrowing n = HG_NARROWING_INIT;
 	const int64_t rows = hg_tape_narrowings(b.tape);
-	CHECK_EQ_I(rows, 2 + 3 + 2); /* x, w; mean, linear, relu; the gradients of the last two */
+	/* those of x and w, of mean, linear and relu, and of the gradients of linear and relu */
+	CHECK_EQ_I(rows, 2 + 3 + 2);
 	CHECK_OK(hg_tape_narrowing(b.tape, 0, &n));
 	CHECK_STR(n.op, "input");
 	CHECK_STR(n.layer, "x");
@@ -50,7 +53,8 @@ static void every_row_has_its_rule(void)
 	CHECK_STR(n.op, "weight");
 	CHECK(n.evidence == HG_EVIDENCE_MEASURED && n.verdict == HG_GUARDED && n.sure == 65504.0);
 	const double w = n.bound;
-	/* drawn from (-1, 1); room for four times that, but for 1 at least */
+	/* The weights are drawn from (-1, 1). The assumed bound is four times the largest, and at least
+	 * 1. */
 	CHECK(w >= 1.0 && w <= 4.01);
 	CHECK_OK(hg_tape_narrowing(b.tape, 2, &n));
 	CHECK_STR(n.op, "spmm");
@@ -64,7 +68,7 @@ static void every_row_has_its_rule(void)
 	      n.bound < 6.1 * w);
 	CHECK_OK(hg_tape_narrowing(b.tape, 4, &n));
 	CHECK_STR(n.op, "relu");
-	CHECK_EQ_I(n.verdict, HG_PROVED); /* of any halves */
+	CHECK_EQ_I(n.verdict, HG_PROVED); /* relu of any halves fits in halves */
 	CHECK_OK(hg_tape_narrowing(b.tape, rows - 1, &n));
 	CHECK(n.backward && n.evidence <= HG_EVIDENCE_MEASURED);
 	CHECK_STATUS(hg_tape_narrowing(b.tape, rows, &n), HG_ERR_ARG);
@@ -73,9 +77,9 @@ static void every_row_has_its_rule(void)
 	bench_close(&b);
 }
 
-/* A share of a row is at most 1 and all shares together are 1: attention weights neither lose that
- * by dropout nor make the aggregation larger than its terms. */
-static void softmax_rows_sum_to_one(void)
+/* The weights of a softmax are at most 1 and add up to 1 in each row. So the aggregation is at most
+ * as large as its operand. Dropout keeps this knowledge, with its factor. */
+static void softmax_weights_keep_the_bound(void)
 {
 	struct bench b;
 	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
@@ -96,9 +100,9 @@ static void softmax_rows_sum_to_one(void)
 	bench_close(&b);
 }
 
-/* That the shares of a row are 1 together is so in the graph of the softmax: in another one with as
- * many edges a row may have many of them. */
-static void sums_are_of_one_graph(void)
+/* The weights add up to 1 in the rows of the graph of the softmax. In another graph with as many
+ * edges, a row may have many of them, and the knowledge does not hold. */
+static void row_sums_hold_in_one_graph_only(void)
 {
 	enum { M = 120 };
 	struct bench b;
@@ -121,7 +125,7 @@ static void sums_are_of_one_graph(void)
 	bench_close(&b);
 }
 
-static void the_table_says_it_in_words(void)
+static void explanation_names_rules_and_guards(void)
 {
 	struct bench b;
 	struct lines out = {.count = 0};
@@ -143,9 +147,9 @@ static void the_table_says_it_in_words(void)
 	bench_close(&b);
 }
 
-/* GCN, GIN, GAT: every narrowing of the forward pass is proved or guarded, none is a cast; with
- * features of usual size all but few are guarded by the weights alone. */
-static void models_are_explained(void)
+/* In GCN, GIN and GAT every narrowing of the forward pass is proved or guarded, and there is no
+ * cast. Every narrowing has a rule and a name of its own. */
+static void models_are_proved_or_guarded(void)
 {
 	static const char *const names[] = {"gcn", "gin", "gat"};
 	for (int i = 0; i < 3; i++) {
@@ -194,13 +198,13 @@ static void models_are_explained(void)
 	}
 }
 
-/* ---- what is proved, and what has headroom, is so ---- */
+/* ---- headroom: results that have some are finite ---- */
 
-/* One node heard by ROWS others, norm left: its gradient is the mean of theirs, but in f16 these
- * are added up first. ends: of the gradient as it is stored; its narrowing is the last but one of
- * the table. */
+/* One node has edges into HEARD others, with norm left. Its gradient is the mean of theirs, but in
+ * f16 they are added up before they are divided. Sets *is_finite to 1 if the stored gradient is.
+ * Returns its narrowing, which is the last one of the table. */
 enum { HEARD = 256 };
-static hg_narrowing mean_of_gradients(hg_policy policy, float scale, int *ends)
+static hg_narrowing mean_of_gradients(hg_policy policy, float scale, int *is_finite)
 {
 	static const int32_t label[HEARD];
 	static const float x[4];
@@ -218,7 +222,7 @@ static hg_narrowing mean_of_gradients(hg_policy policy, float scale, int *ends)
 	CHECK_OK(hg_tape_forward(b.tape));
 	CHECK_OK(hg_tape_backward(b.tape));
 	float *gradient = download(hg_tape_grad(b.tape, of));
-	*ends = isfinite(gradient[0]) != 0;
+	*is_finite = isfinite(gradient[0]) != 0;
 	free(gradient);
 	CHECK_OK(hg_tape_narrowing(b.tape, hg_tape_narrowings(b.tape) - 1, &n));
 	CHECK(n.backward && n.state == HG_F16);
@@ -227,22 +231,22 @@ static hg_narrowing mean_of_gradients(hg_policy policy, float scale, int *ends)
 	return n;
 }
 
-/* A bound on a gradient, times the loss scale, holds while it has headroom: also where the sum
- * behind it runs in f16 and is scaled only when it is complete. */
-static void a_gradient_says_what_its_sums_hold(void)
+/* The headroom of a gradient says up to which loss scale it is finite. It allows for a sum in f16
+ * that is scaled only when it is complete. */
+static void headroom_of_a_gradient_allows_for_its_sum(void)
 {
 	const hg_policy policy[] = {hg_policy_fp16(), hg_policy_fp16_discretized(),
 	                            hg_policy_fp16_naive()};
 	for (int p = 0; p < 3; p++) {
 		int overflowed = 0;
 		for (int k = 0; k <= 24; k++) {
-			int ends = 0;
-			const hg_narrowing n = mean_of_gradients(policy[p], ldexpf(1.0f, k), &ends);
-			overflowed += !ends;
-			CHECK_MSG(ends || k >= n.headroom,
+			int is_finite = 0;
+			const hg_narrowing n = mean_of_gradients(policy[p], ldexpf(1.0f, k), &is_finite);
+			overflowed += !is_finite;
+			CHECK_MSG(is_finite || k >= n.headroom,
 			          "%s: infinite at scale 2^%d, with headroom for 2^%.2f: %s", policy[p].name, k,
 			          n.headroom, n.because);
-			CHECK_MSG(ends || !(ldexp(n.bound, k) < 65520.0),
+			CHECK_MSG(is_finite || !(ldexp(n.bound, k) < 65520.0),
 			          "%s: infinite at scale 2^%d, bound %g", policy[p].name, k, ldexp(n.bound, k));
 		}
 		test_note("%s: infinite at %d of 25 scales", policy[p].name, overflowed);
@@ -250,9 +254,9 @@ static void a_gradient_says_what_its_sums_hold(void)
 	}
 }
 
-/* Behind a guard a number may be the largest half: what only hands it on is proved, and a half it
- * remains. */
-static void what_is_proved_has_headroom(void)
+/* The result of a guarded sum is at most the largest half. An op that does not make it larger is
+ * proved, and its headroom is not negative. */
+static void proved_results_have_headroom(void)
 {
 	struct bench b;
 	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
@@ -276,10 +280,10 @@ static void what_is_proved_has_headroom(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(every_row_has_its_rule),      TEST(softmax_rows_sum_to_one),
-	    TEST(sums_are_of_one_graph),       TEST(the_table_says_it_in_words),
-	    TEST(models_are_explained),        TEST(a_gradient_says_what_its_sums_hold),
-	    TEST(what_is_proved_has_headroom),
+	    TEST(every_narrowing_has_its_rule),    TEST(softmax_weights_keep_the_bound),
+	    TEST(row_sums_hold_in_one_graph_only), TEST(explanation_names_rules_and_guards),
+	    TEST(models_are_proved_or_guarded),    TEST(headroom_of_a_gradient_allows_for_its_sum),
+	    TEST(proved_results_have_headroom),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -7,13 +7,13 @@
 #include "core/context.h"
 #include "harness.h"
 
-/* An allocator that counts what is out and fails on demand. Device memory comes from a plain
- * context of the same device. */
+/* An allocator that counts the pieces that are allocated, and fails when it is told to. Device
+ * memory comes from a plain context of the same device. */
 struct faulty {
 	hg_context *plain;
-	int64_t calls, fail_at; /* fail_at: the call that gets no memory; < 0: none */
-	int64_t out;            /* pieces not given back */
-	size_t bytes;           /* their bytes, by the sizes that free is told */
+	int64_t calls, fail_at; /* fail_at: number of the call that fails; < 0: none */
+	int64_t out;            /* pieces that are not freed yet */
+	size_t bytes;           /* their bytes; free gets the size of each */
 };
 
 static inline void *faulty_alloc(void *user, size_t bytes, int device)
@@ -26,7 +26,7 @@ static inline void *faulty_alloc(void *user, size_t bytes, int device)
 	f->out += memory != NULL;
 	f->bytes += bytes;
 	if (memory && (!device || hg_context_device(f->plain) == HG_DEVICE_CPU))
-		memset(memory, 0xA5, bytes); /* hooks do not promise zeros */
+		memset(memory, 0xA5, bytes); /* the library must not rely on zeros */
 	return memory;
 }
 
@@ -64,9 +64,8 @@ static inline void faulty_close(struct faulty *f, hg_context *ctx)
 	hg_context_free(f->plain);
 }
 
-/* Run `scene` with its k-th allocation failing, for every k, until it gets through. Each failure
- * must be HG_ERR_NOMEM and leave nothing behind. Returns the number of allocations that could
- * fail. */
+/* Runs `scene` with its k-th allocation failing, for every k, until it succeeds. Each failure must
+ * be HG_ERR_NOMEM and leak nothing. Returns the number of allocations that could fail. */
 typedef hg_status (*faulty_scene)(hg_context *ctx);
 static inline int64_t faulty_sweep(faulty_scene scene)
 {
@@ -74,8 +73,9 @@ static inline int64_t faulty_sweep(faulty_scene scene)
 	hg_context *ctx = faulty_context(&f);
 	void *kept;
 	CHECK_OK(hg__workspace(ctx, 1 << 20,
-	                       /* scratch stays with the context, and so does what a GPU's libraries
-	                        * take with the first run: have them before counting */
+	                       /* The workspace, and what the libraries of a GPU allocate in their first
+	                        * run, stay with the context: they are allocated before the counting
+	                        * starts. */
 	                       &kept));
 	CHECK_MSG(scene(ctx) == HG_OK, "%s", hg_context_error(ctx));
 	const int64_t before = f.out;

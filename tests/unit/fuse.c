@@ -1,16 +1,14 @@
-/* Chains that become one node when the tape compiles: the same numbers, and nothing that the user
- * asked for is lost. */
+/* Chains of ops that become one node when the tape compiles. They give the same numbers as the ops
+ * apart, and no value that the user asked for is lost. */
 #include <math.h>
 #include <stdio.h>
-
-#include "graphs.h"
-#include "unit/tape.h"
 
 #include "unit/tape.h"
 
 enum { ROWS = 150, COLS = 21 };
 
-/* A chain as a recipe: bias or not, act by number (0: none), p. */
+/* A chain: bias or none, the number of an activation (0: none), dropout with probability p (0:
+ * none). */
 struct recipe {
 	const char *title;
 	int bias, act;
@@ -53,7 +51,7 @@ static hg_var chain_of(hg_tape *tape, const struct recipe *r, hg_var x, hg_var b
 	return r->p > 0.0f ? hg_dropout(tape, x, r->p) : x;
 }
 
-/* The chain between a variable and a loss; what it leaves. */
+/* The results of a chain between a variable and a loss. */
 struct result {
 	float *y, *dx, *db;
 	int32_t alive;
@@ -93,7 +91,8 @@ static void result_free(struct result *r)
 	free(r->db);
 }
 
-/* slack: relative to the largest number of the array; 0: the same bits. */
+/* slack: the allowed error, relative to the largest number of the array. 0: the bits must be the
+ * same. */
 static void same_or_close(const float *fused, const float *apart, int64_t count, double slack,
                           const struct recipe *r, const char *what)
 {
@@ -109,13 +108,12 @@ static void same_or_close(const float *fused, const float *apart, int64_t count,
 	}
 }
 
-/* In f32 bit for bit, but for elu, sigmoid and tanh behind dropout, which find f = Y (1 - p) with
- * two roundings. In
- * f16 within the roundings of what lay between: at most three narrowings of u16 each going forth
- * and three going back; elu's 1 + f may cancel, so its error is relative to the largest. The
- * gradient of the mean square carries what Y differs by: T is far from Y, so that (Y - T) loses
- * nothing. */
-static void fused_chains_give_the_same(void)
+/* In f32 the bits are the same, except for elu, sigmoid and tanh before dropout: their backward
+ * computes f = Y (1 - p), with two roundings. In f16 the difference is the roundings of the results
+ * between the ops: at most three narrowings of u16 forward and three backward. 1 + f of elu may
+ * cancel, so its error is relative to the largest number. The gradient of the mean square depends
+ * on Y; T is far from Y, so that Y - T does not cancel. */
+static void fused_chains_give_the_same_numbers(void)
 {
 	for (int half = 0; half < 2; half++)
 		for (int i = 0; i < RECIPES; i++) {
@@ -144,13 +142,13 @@ static void fused_chains_give_the_same(void)
 		}
 }
 
-/* ---- aggregations with what follows them ---- */
+/* ---- aggregations fused with the ops that follow them ---- */
 
 enum own {
 	NO_OWN,
 	ADD_SELF,
 	ADD_OTHER,
-	ADD_FIRST /* the aggregation stands first */,
+	ADD_FIRST /* as ADD_OTHER, with the aggregation as the first operand */,
 	COMBINE_SELF,
 	COMBINE_OTHER
 };
@@ -179,7 +177,7 @@ static const struct ending endings[] = {
 enum { ENDINGS = (int)(sizeof endings / sizeof endings[0]), GOT = 6 };
 
 /* Every fifth row is empty, and most rows have an edge from node 3. */
-static hg_graph *uneven(hg_context *ctx)
+static hg_graph *uneven_graph(hg_context *ctx)
 {
 	struct coo edges = coo_empty(ROWS, ROWS);
 	for (int i = 0; i < ROWS; i++)
@@ -207,7 +205,7 @@ static hg_var own_sum(struct bench *b, const struct ending *e, hg_var x, hg_var 
 	return e->own == ADD_FIRST ? hg_add(b->tape, y, own) : hg_add(b->tape, own, y);
 }
 
-/* Y, dX, dZ, dw, db, deps, each NULL where there is none. */
+/* Downloads Y, dX, dZ, dw, db and deps into `got`. NULL: there is no such result. */
 static void run_ending(struct bench *b, const struct ending *e, const hg_tensor *const in[4],
                        int separate, float *got[GOT])
 {
@@ -245,10 +243,11 @@ static void run_ending(struct bench *b, const struct ending *e, const hg_tensor 
 	b->tape = NULL;
 }
 
-/* In f32 bit for bit. In f16 within the roundings of what lay between, at most four forth, relative
- * to the largest, which dropout may make a third larger; back likewise where there is no f: the
- * sign of a sum near 0 may hang on them. */
-static void aggregations_take_their_ending_in(void)
+/* In f32 the bits are the same. In f16 the difference is the roundings between the ops, at most
+ * four forward, relative to the largest number, which dropout may make a third larger. Backward it
+ * is the same without an activation. With one it is not compared: the branch of f depends on the
+ * sign of a sum, and near 0 the sign depends on the roundings. */
+static void aggregations_are_fused_with_their_epilogue(void)
 {
 	static const char *const what[GOT] = {"Y", "dX", "dZ", "dw", "db", "deps"};
 	for (int half = 0; half < 2; half++)
@@ -260,7 +259,7 @@ static void aggregations_take_their_ending_in(void)
 			test_reseed(7);
 			bench_open(&b, test_context(), half ? hg_policy_fp16() : hg_policy_fp32(), HG_TRAIN);
 			hg_tape_free(b.tape);
-			b.graph = uneven(b.ctx);
+			b.graph = uneven_graph(b.ctx);
 			for (int k = 0; k < ROWS * COLS; k++)
 				far[k] = 64.0f;
 			const int64_t m = hg_graph_edges(b.graph),
@@ -288,9 +287,10 @@ static void aggregations_take_their_ending_in(void)
 		}
 }
 
-/* Sums in halves are no f32 to go on with; what is used twice, kept or no aggregation's sum
- * stays. */
-static void other_aggregations_stay(void)
+/* An aggregation is not fused if it sums in halves, since the fused kernel continues with its f32
+ * sum. Nor is it if its sum is kept, is used twice, or is not the operand that the fused kernel
+ * adds to. */
+static void other_aggregations_are_not_fused(void)
 {
 	enum { F16_SUMS, SUM_KEPT, SUM_USED_TWICE, EPS_ON_THE_SUM, BOTH_AGGREGATED, CASES };
 	static const int alive[CASES] = {[F16_SUMS] = 2,
@@ -303,7 +303,7 @@ static void other_aggregations_stay(void)
 		hg_policy policy = hg_policy_fp16();
 		policy.accumulate = why == F16_SUMS ? HG_ACC_F16_DISCRETIZED : HG_ACC_F32;
 		bench_open(&b, test_context(), policy, HG_EVAL);
-		b.graph = uneven(b.ctx);
+		b.graph = uneven_graph(b.ctx);
 		const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F16, ROWS, COLS, 1.0), "x",
 		                               -1.0),
 		             p = hg_tape_param(b.tape, param(&b, "b", 1, COLS));
@@ -312,7 +312,7 @@ static void other_aggregations_stay(void)
 		hg_var y = why == SUM_USED_TWICE   ? hg_add(b.tape, sum, sum)
 		           : why == EPS_ON_THE_SUM ? hg_combine(b.tape, sum, x, eps)
 		                                   : hg_bias_add(b.tape, sum, p);
-		if (why == BOTH_AGGREGATED) /* one takes the other in */
+		if (why == BOTH_AGGREGATED) /* only one of the two aggregations can add the other */
 			y = hg_add(b.tape, sum, hg_spmm(b.tape, b.graph, x, HG_NONE, HG_NORM_NONE, 1.0f));
 		if (why == SUM_KEPT)
 			hg_tape_keep(b.tape, sum);
@@ -324,9 +324,9 @@ static void other_aggregations_stay(void)
 	}
 }
 
-/* relu rounds nothing, so a batch norm that ends with it gives the same bits in either type; its
- * running statistics, too. */
-static void batch_norm_takes_relu_in(void)
+/* relu rounds nothing. So a batch norm that is fused with it gives the same bits in either type, in
+ * its running statistics too. */
+static void batch_norm_is_fused_with_relu(void)
 {
 	for (int half = 0; half < 2; half++) {
 		float *got[2][5];
@@ -380,7 +380,7 @@ static void batch_norm_takes_relu_in(void)
 }
 
 /* On an EVAL tape dropout is the identity, fused or not. */
-static void nothing_is_dropped_in_evaluation(void)
+static void dropout_does_nothing_in_evaluation(void)
 {
 	struct bench b;
 	bench_open(&b, test_context(), hg_policy_fp16(), HG_EVAL);
@@ -397,15 +397,15 @@ static void nothing_is_dropped_in_evaluation(void)
 	bench_close(&b);
 }
 
-/* spmm, bias_add, f: one node where f is an ending of the list of functions, else the aggregation
- * is left alone. */
-static void only_endings_ride_on_an_aggregation(void)
+/* spmm, bias_add and f are one node where f is marked as an epilogue in the list of functions.
+ * Otherwise bias_add and f are one node, without the aggregation. */
+static void only_epilogues_are_fused_with_an_aggregation(void)
 {
 	static const int act[] = {3, 4, 5}, alive[] = {2, 3, 3};
 	for (int i = 0; i < 3; i++) {
 		struct bench b;
 		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
-		b.graph = uneven(b.ctx);
+		b.graph = uneven_graph(b.ctx);
 		const hg_tensor *x = random_tensor(&b, HG_F16, ROWS, COLS, 1.0),
 		                *t = random_tensor(&b, HG_F16, ROWS, COLS, 1.0);
 		const hg_var sum = hg_spmm(b.tape, b.graph, hg_tape_variable(b.tape, x, "x"), HG_NONE,
@@ -421,13 +421,13 @@ static void only_endings_ride_on_an_aggregation(void)
 	}
 }
 
-/* ---- values that the user asked for are not fused away ---- */
+/* ---- values that the user asked for are not lost ---- */
 
 enum reason { NOTHING, KEPT, USED_TWICE, OUTPUT, ASKED, ORDER, DEAD_USER, CAST, REASONS };
 static const int nodes_alive[REASONS] = {[NOTHING] = 1, [KEPT] = 2,  [USED_TWICE] = 3, [OUTPUT] = 1,
                                          [ASKED] = 2,   [ORDER] = 2, [DEAD_USER] = 1,  [CAST] = 3};
 
-static void what_is_asked_for_is_not_fused_away(void)
+static void values_that_the_user_needs_are_not_fused(void)
 {
 	for (int why = 0; why < REASONS; why++) {
 		struct bench b;
@@ -457,9 +457,10 @@ static void what_is_asked_for_is_not_fused_away(void)
 
 /* ---- verdicts ---- */
 
-/* Values of at most 20000 each: the sum is proved, twice the sum is not. Fused, one narrowing has
- * one verdict; refused is what would have been refused. */
-static void the_whole_has_one_verdict(void)
+/* The sum of two values of at most 10000 is proved, the sum of two of at most 40000 is not. The
+ * fused node has one narrowing with one verdict. Where the sum alone is refused, so is the fused
+ * node. */
+static void fused_node_has_one_verdict(void)
 {
 	static const hg_unproved choices[] = {HG_UNPROVED_GUARD, HG_UNPROVED_PROMOTE,
 	                                      HG_UNPROVED_REFUSE};
@@ -484,7 +485,7 @@ static void the_whole_has_one_verdict(void)
 			CHECK_OK(hg_tape_compile(b.tape, y));
 			const struct hg__entry *line =
 			    &b.tape->recording.entry[b.tape->recording.value[hg__tape_index(b.tape, y)].node];
-			/* promoted: x and b are cast */
+			/* If it is promoted, x and b are cast to f32. */
 			CHECK(line->node.op == &hg__op_epilogue &&
 			      b.tape->plan.alive == (line->node.verdict == HG_PROMOTED ? 3 : 1));
 			CHECK_EQ_I(line->node.verdict, !large                            ? HG_PROVED
@@ -500,14 +501,14 @@ static void the_whole_has_one_verdict(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(fused_chains_give_the_same),
-	    TEST(aggregations_take_their_ending_in),
-	    TEST(other_aggregations_stay),
-	    TEST(batch_norm_takes_relu_in),
-	    TEST(nothing_is_dropped_in_evaluation),
-	    TEST(only_endings_ride_on_an_aggregation),
-	    TEST(what_is_asked_for_is_not_fused_away),
-	    TEST(the_whole_has_one_verdict),
+	    TEST(fused_chains_give_the_same_numbers),
+	    TEST(aggregations_are_fused_with_their_epilogue),
+	    TEST(other_aggregations_are_not_fused),
+	    TEST(batch_norm_is_fused_with_relu),
+	    TEST(dropout_does_nothing_in_evaluation),
+	    TEST(only_epilogues_are_fused_with_an_aggregation),
+	    TEST(values_that_the_user_needs_are_not_fused),
+	    TEST(fused_node_has_one_verdict),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

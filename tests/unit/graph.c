@@ -1,95 +1,77 @@
-/* Graphs made from edge lists and from CSR arrays, compared with a stable sort of the list; input
- * that is refused; graphs of no or one edge; allocations that fail. */
+/* Graphs made from edge lists and from CSR arrays, compared with a stable sort of the list. Also
+ * input that is refused, graphs of no or one edge, and allocations that fail. */
 #include <math.h>
 
 #include "unit/random_edges.h"
 
-static void sort_stably(const struct edges *g, int64_t *order)
+/* `order`: where the library says that each entry comes from; NULL: it was not asked. */
+static void check_entries(hg_graph *g, const struct host_csr *expected, const int64_t *order,
+                          int weighted)
 {
-	for (int64_t e = 0; e < g->m; e++) { /* insertion sort: stable */
-		int64_t k = e;
-		for (; k > 0; k--) {
-			const int64_t p = order[k - 1];
-			if (g->dst[p] < g->dst[e] || (g->dst[p] == g->dst[e] && g->src[p] <= g->src[e]))
-				break;
-			order[k] = p;
-		}
-		order[k] = e;
-	}
-}
-
-static void check_order(hg_graph *g, const struct edges *edges, const int64_t *order, int weighted)
-{
-	static int64_t expected[MOST_EDGES], rowptr[MOST_NODES + 1];
-	static int32_t col[MOST_EDGES];
-	static float weight[MOST_EDGES];
-	sort_stably(edges, expected);
-	CHECK_OK(hg_graph_download(g, rowptr, col, weight));
-	CHECK_EQ_I(rowptr[0], 0);
-	for (int64_t i = 0, e = 0; i < edges->rows; i++) {
-		while (e < edges->m && edges->dst[expected[e]] == i)
-			e++;
-		CHECK_EQ_I(rowptr[i + 1], e);
-	}
-	for (int64_t e = 0; e < edges->m; e++) {
-		CHECK_EQ_I(col[e], edges->src[expected[e]]);
-		CHECK(weight[e] == (weighted ? edges->weight[expected[e]] : 1.0f));
+	struct host_csr found = host_csr_download(hg_graph_context(g), g);
+	CHECK(found.rows == expected->rows && found.m == expected->m);
+	for (int64_t i = 0; i <= expected->rows; i++)
+		CHECK_EQ_I(found.rowptr[i], expected->rowptr[i]);
+	for (int64_t e = 0; e < expected->m; e++) {
+		CHECK_EQ_I(found.col[e], expected->col[e]);
+		CHECK(found.weight[e] == (weighted ? expected->weight[e] : 1.0f));
 		if (order)
-			CHECK_EQ_I(order[e], expected[e]);
+			CHECK_EQ_I(order[e], expected->edge[e]);
 	}
+	host_csr_free(&found);
 }
 
 static void edge_lists_become_csr(void)
 {
 	hg_context *ctx = test_context();
-	static struct edges edges;
 	static int64_t order[MOST_EDGES];
 	for (int i = 0; i < 60; i++) {
 		hg_graph *g;
-		random_edges(&edges, i % KINDS);
+		struct coo edges = random_edges(i % KINDS);
 		const int weighted = i / KINDS % 2;
 		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src,
 		                           weighted ? edges.weight : NULL, order, &g));
 		CHECK(hg_graph_rows(g) == edges.rows && hg_graph_cols(g) == edges.cols &&
 		      hg_graph_edges(g) == edges.m && hg_graph_context(g) == ctx);
 		CHECK_EQ_I(hg_graph_is_weighted(g), weighted && edges.m > 0);
-		check_order(g, &edges, order, weighted);
+		struct host_csr expected = host_csr_sort(edges);
+		check_entries(g, &expected, order, weighted);
+		host_csr_free(&expected);
 		hg_graph_free(g);
 	}
 	hg_context_free(ctx);
 }
 
-static void csr_sorted_or_not(void)
+static void csr_may_have_sorted_or_unsorted_rows(void)
 {
 	hg_context *ctx = test_context();
-	static struct edges edges;
 	for (int i = 0; i < 40; i++) {
-		int64_t rowptr[MOST_NODES + 1] = {0};
 		static int32_t col[MOST_EDGES];
 		static float weight[MOST_EDGES];
 		hg_graph *g, *again;
-		random_edges(&edges, i % KINDS);
-		for (int64_t r = 0, e = 0; r < edges.rows; r++) { /* rows in order, columns as they come */
+		struct coo edges = random_edges(i % KINDS);
+		int64_t e = 0;
+		for (int64_t r = 0; r < edges.rows; r++) /* rows in order, columns as in the list */
 			for (int64_t k = 0; k < edges.m; k++)
 				if (edges.dst[k] == r) {
 					col[e] = edges.src[k];
 					weight[e++] = edges.weight[k];
 				}
-			rowptr[r + 1] = e;
-		}
-		CHECK_OK(hg_graph_from_csr(ctx, edges.rows, edges.cols, edges.m, rowptr, col, weight, &g));
-		check_order(g, &edges, NULL, 1);
-		CHECK_OK(hg_graph_download(g, rowptr, col, weight));
-		CHECK_OK(
-		    hg_graph_from_csr(ctx, edges.rows, edges.cols, edges.m, rowptr, col, weight, &again));
-		check_order(again, &edges, NULL, 1);
+		struct host_csr expected = host_csr_sort(edges);
+		CHECK_OK(hg_graph_from_csr(ctx, expected.rows, expected.cols, expected.m, expected.rowptr,
+		                           col, weight, &g));
+		check_entries(g, &expected, NULL, 1);
+		CHECK_OK(hg_graph_from_csr(ctx, expected.rows, expected.cols, expected.m, expected.rowptr,
+		                           expected.col, expected.weight, &again));
+		check_entries(again, &expected, NULL, 1);
+		host_csr_free(&expected);
 		hg_graph_free(again);
 		hg_graph_free(g);
 	}
 	hg_context_free(ctx);
 }
 
-static void bad_input_is_named_by_place(void)
+static void bad_input_is_refused_by_place(void)
 {
 	hg_context *ctx = test_context();
 	const int32_t good[] = {0, 1, 2}, low[] = {0, -1, 2}, high[] = {0, 1, 3};
@@ -126,8 +108,9 @@ static void bad_input_is_named_by_place(void)
 	hg_context_free(ctx);
 }
 
-/* Everything at once on graphs of nothing, of nodes alone, and of one edge. */
-static void tiny_graphs(void)
+/* Everything that can be asked of a graph, for graphs without nodes, without edges, and of one
+ * edge. */
+static void tiny_graphs_are_complete(void)
 {
 	hg_context *ctx = test_context();
 	static const int64_t shape[][3] = {{0, 0, 0}, {1, 1, 0}, {5, 5, 0},
@@ -183,7 +166,7 @@ static hg_status use(hg_graph *g)
 	return hg__graph_batch(g, &ptr, &id);
 }
 
-static hg_status scene(hg_context *ctx)
+static hg_status make_and_use(hg_context *ctx)
 {
 	const int32_t dst[] = {3, 0, 1, 2, 0}, src[] = {0, 1, 2, 3, 0};
 	const float weight[] = {1, 2, 3, 4, 5};
@@ -210,9 +193,9 @@ static hg_status scene(hg_context *ctx)
 	return status;
 }
 
-static void every_allocation_may_fail(void)
+static void failed_allocations_are_reported(void)
 {
-	const int64_t count = faulty_sweep(scene);
+	const int64_t count = faulty_sweep(make_and_use);
 	test_note("%lld allocations made to fail", (long long)count);
 	CHECK(count > 100);
 }
@@ -220,9 +203,9 @@ static void every_allocation_may_fail(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(edge_lists_become_csr),       TEST(csr_sorted_or_not),
-	    TEST(bad_input_is_named_by_place), TEST(tiny_graphs),
-	    TEST(every_allocation_may_fail),
+	    TEST(edge_lists_become_csr),           TEST(csr_may_have_sorted_or_unsorted_rows),
+	    TEST(bad_input_is_refused_by_place),   TEST(tiny_graphs_are_complete),
+	    TEST(failed_allocations_are_reported),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

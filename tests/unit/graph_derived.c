@@ -1,4 +1,5 @@
-/* Graphs made from graphs (symmetric ones, ones with self loops) and batches of graphs. */
+/* Graphs that are made from graphs (symmetric ones, ones with self loops), and batches of
+ * graphs. */
 #include <math.h>
 
 #include "unit/random_edges.h"
@@ -8,15 +9,15 @@
 static void symmetrize_adds_the_transpose(void)
 {
 	hg_context *ctx = test_context();
-	static struct edges edges;
 	static double a[MOST_NODES][MOST_NODES];
 	for (int i = 0; i < 24; i++) {
 		hg_graph *g, *s;
 		hg_graph_facts f = HG_GRAPH_FACTS_INIT;
-		random_edges(&edges, i % 4);
+		struct coo edges = random_edges(i % 4);
 		const int weighted = i % 2;
-		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src,
-		                           weighted ? edges.weight : NULL, NULL, &g));
+		if (!weighted)
+			coo_drop_weights(&edges);
+		g = coo_to_graph(ctx, &edges);
 		CHECK_OK(hg_graph_symmetrize(g, &s));
 		CHECK_OK(hg_graph_facts_get(s, &f));
 		CHECK(f.symmetric);
@@ -33,23 +34,21 @@ static void symmetrize_adds_the_transpose(void)
 			*cell = isnan(*cell) ? w : fmax(*cell, w);
 		}
 		CHECK_EQ_I(hg_graph_edges(s), entries);
-		int64_t rowptr[MOST_NODES + 1];
-		int32_t *col = malloc((size_t)(entries + 1) * sizeof *col);
-		float *weight = malloc((size_t)(entries + 1) * sizeof *weight);
-		CHECK(col && weight);
-		CHECK_OK(hg_graph_download(s, rowptr, col, weight));
-		for (int64_t r = 0; r < edges.rows; r++)
-			for (int64_t e = rowptr[r]; e < rowptr[r + 1]; e++)
-				CHECK((double)weight[e] == a[r][col[e]] && (e == rowptr[r] || col[e] > col[e - 1]));
-		free(col);
-		free(weight);
+		struct host_csr found = host_csr_download(ctx, s);
+		for (int64_t e = 0; e < entries; e++) {
+			const int64_t r = found.row[e], c = found.col[e];
+			CHECK((double)found.weight[e] == a[r][c]);
+			CHECK(e == found.rowptr[r] || c > found.col[e - 1]);
+		}
+		host_csr_free(&found);
+		coo_free(&edges);
 		hg_graph_free(s);
 		hg_graph_free(g);
 	}
 	hg_context_free(ctx);
 }
 
-static void self_loops_come_where_there_are_none(void)
+static void self_loops_are_added_where_there_are_none(void)
 {
 	hg_context *ctx = test_context();
 	const int32_t dst[] = {0, 1, 1, 3, 3}, src[] = {1, 1, 1, 0, 3};
@@ -79,7 +78,7 @@ static void self_loops_come_where_there_are_none(void)
 	hg_context_free(ctx);
 }
 
-static void a_batch_has_pointers_and_ids(void)
+static void batch_has_pointers_and_ids(void)
 {
 	hg_context *ctx = test_context();
 	const int32_t dst[] = {0, 1, 3, 4}, src[] = {1, 0, 4, 3};
@@ -92,7 +91,7 @@ static void a_batch_has_pointers_and_ids(void)
 	CHECK_OK(hg_graph_set_batch(g, 3, ptr));
 	CHECK_EQ_I(hg_graph_batch(g), 3);
 	CHECK_EQ_I(hg__graph_batch_max(g), 3);
-	CHECK_OK(hg_graph_add_self_loops(g, &loops)); /* keeps its nodes' batch */
+	CHECK_OK(hg_graph_add_self_loops(g, &loops)); /* the nodes stay in their graphs of the batch */
 	CHECK_OK(hg__graph_batch(loops, &device, &id));
 	int64_t *p = fetch(ctx, device, 4, sizeof *p);
 	int32_t *i = fetch(ctx, id, 5, sizeof *i);
@@ -125,7 +124,8 @@ static void bad_batches_are_refused(void)
 	CHECK_STATUS(hg_graph_set_batch(g, -1, whole), HG_ERR_ARG);
 	CHECK_STATUS(hg_graph_set_batch(g, 1, NULL), HG_ERR_ARG);
 	CHECK_STATUS(hg_graph_set_batch(NULL, 1, whole), HG_ERR_ARG);
-	CHECK_OK(hg__graph_batch(g, &ptr, &id)); /* one graph by default, and from now on */
+	CHECK_OK(hg__graph_batch(g, &ptr,
+	                         &id)); /* without a batch it is one graph; asking for it fixes that */
 	int64_t *p = fetch(ctx, ptr, 2, sizeof *p);
 	CHECK(p[0] == 0 && p[1] == 5);
 	free(p);
@@ -141,8 +141,8 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(symmetrize_adds_the_transpose),
-	    TEST(self_loops_come_where_there_are_none),
-	    TEST(a_batch_has_pointers_and_ids),
+	    TEST(self_loops_are_added_where_there_are_none),
+	    TEST(batch_has_pointers_and_ids),
 	    TEST(bad_batches_are_refused),
 	};
 	return RUN_TESTS(argc, argv, cases);

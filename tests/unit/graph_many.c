@@ -7,21 +7,20 @@
 #include "core/graph.h"
 #include "harness.h"
 
-/* ---- many edges: more than a device sorts or streams at once ---- */
-
 enum { MANY = 3000000, MANY_NODES = 20000, HUB = 7 };
 
 static void many_edges(int32_t *dst, int32_t *src)
 {
 	for (int64_t e = 0; e < MANY; e++) {
-		/* the hub alone has more than a chunk */
+		/* The row of the hub alone is longer than what is sorted at once. */
 		dst[e] = e % 3 == 0 ? HUB : (int32_t)test_below(MANY_NODES);
-		src[e] = (int32_t)test_below(e % 2 ? 50 : MANY_NODES); /* many duplicates, and not */
+		src[e] = (int32_t)test_below(
+		    e % 2 ? 50 : MANY_NODES); /* every second edge has many duplicates */
 	}
 }
 
-/* Rows and columns ascend, and order, where there is one, is a permutation that ascends among
- * equals. */
+/* Rows and columns ascend. `order`, where there is one, is a permutation that ascends among
+ * duplicates. */
 static void check_many(hg_graph *g, const int32_t *dst, const int32_t *src, const int64_t *order)
 {
 	int64_t *rowptr = calloc(MANY_NODES + 1, sizeof *rowptr),
@@ -54,7 +53,8 @@ static void check_many(hg_graph *g, const int32_t *dst, const int32_t *src, cons
 	free(seen);
 }
 
-/* Against sums taken edge by edge; the row of the hub and the first 50 columns are long. */
+/* Compares the facts with sums that are added edge by edge. The row of the hub and the first 50
+ * columns are long. */
 static void check_facts_of_many(hg_graph *g, const int32_t *dst, const int32_t *src,
                                 const float *weight)
 {
@@ -83,14 +83,14 @@ static void check_facts_of_many(hg_graph *g, const int32_t *dst, const int32_t *
 			most[k] = fmax(most[k], sum[k * MANY_NODES + i]);
 	CHECK_OK(hg_graph_facts_get(g, &f));
 	for (int norm = 0; norm < HG_NORMS; norm++) {
-		/* the factors are f32 */
+		/* the library computes the factors in f32 */
 		CHECK_WITHIN(f.norm_row_sum[norm], most[norm], most[norm] * 3 * 0x1p-24);
 		CHECK_WITHIN(f.norm_col_sum[norm], most[HG_NORMS + norm],
 		             most[HG_NORMS + norm] * 3 * 0x1p-24);
 	}
 	CHECK_EQ_I(f.max_row_degree, row[HUB]);
 	CHECK_EQ_I(f.self_loops, loops);
-	g->facts_known = 0; /* once more: the same bits */
+	g->facts_known = 0; /* computed again, they have the same bits */
 	CHECK_OK(hg_graph_facts_get(g, &again));
 	CHECK(memcmp(&f, &again, sizeof f) == 0);
 	free(sum);
@@ -113,14 +113,15 @@ static void many_edges_are_sorted_in_little_memory(void)
 	const size_t col = (size_t)MANY * sizeof(int32_t);
 	CHECK_OK(hg_graph_from_coo(ctx, MANY_NODES, MANY_NODES, MANY, dst, src, NULL, NULL, &g));
 	test_note("unweighted: %.2f of the column ids", (double)ctx->peak_bytes / (double)col);
-	CHECK_EQ_I(ctx->current_bytes, (MANY_NODES + 1) * sizeof(int64_t) + col); /* no order is left */
-	/* a slice of the hub's million edges takes 16 bytes for each: 1.34 of the ids, and it is one
-	 * third of all edges here */
+	CHECK_EQ_I(ctx->current_bytes,
+	           (MANY_NODES + 1) * sizeof(int64_t) + col); /* the permutation is freed */
+	/* Sorting a slice takes 16 bytes for each of its edges. The hub has a third of all edges, so
+	 * this is 1.34 times the size of the column ids. */
 	CHECK((double)ctx->peak_bytes <= 2.9 * (double)col);
 	check_many(g, dst, src, NULL);
 	CHECK_OK(hg__graph_csr_t(g, 0, &t));
 	CHECK(t.edge == NULL && !g->pattern_symmetric);
-	/* both orientations, plans, no edge map */
+	/* This is both orientations with their plans, without a map of edges. */
 	CHECK((double)ctx->current_bytes <= 2.4 * (double)col);
 	hg_graph_free(g);
 	CHECK_OK(hg_graph_from_coo(ctx, MANY_NODES, MANY_NODES, MANY, dst, src, weight, order, &g));

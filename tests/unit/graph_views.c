@@ -1,12 +1,10 @@
-/* What kernels see of a graph: its transpose, the vectors of each normalisation and the weights in
+/* What kernels get of a graph: its transpose, the factors of each normalisation, and the weights in
  * either type. */
 #include <math.h>
 
 #include "unit/random_edges.h"
 
-/* ---- what kernels see ---- */
-
-static void check_transpose(hg_context *ctx, const struct edges *edges, hg_graph *g, int want_edge)
+static void check_transpose(hg_context *ctx, const struct coo *edges, hg_graph *g, int want_edge)
 {
 	struct hg__csr a, t;
 	CHECK_OK(hg__graph_csr(g, &a));
@@ -39,41 +37,39 @@ static void check_transpose(hg_context *ctx, const struct edges *edges, hg_graph
 	free(tc);
 }
 
-static void transposes_are_transposes(void)
+static void transpose_has_the_edges_reversed(void)
 {
 	hg_context *ctx = test_context();
-	static struct edges edges;
 	for (int i = 0; i < 36; i++) {
-		hg_graph *g;
-		random_edges(&edges, i % KINDS);
-		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src,
-		                           edges.weight, NULL, &g));
-		if (i % 2) /* first without, then with */
+		struct coo edges = random_edges(i % KINDS);
+		hg_graph *g = coo_to_graph(ctx, &edges);
+		if (i % 2) /* first without the map of edges, then with it */
 			check_transpose(ctx, &edges, g, 0);
 		const size_t before = ctx->current_bytes;
 		check_transpose(ctx, &edges, g, 1);
 		if (g->pattern_symmetric && i % 2)
-			/* edge alone is extra */
+			/* A symmetric pattern is its own transpose, so only the map is new. */
 			CHECK_EQ_I(ctx->current_bytes - before, (size_t)edges.m * sizeof(uint32_t));
 		const size_t after = ctx->current_bytes;
 		check_transpose(ctx, &edges, g, 1);
 		check_transpose(ctx, &edges, g, 0);
 		CHECK_EQ_I(ctx->current_bytes, after);
+		coo_free(&edges);
 		hg_graph_free(g);
 	}
 	CHECK_EQ_I(ctx->current_bytes, ctx->workspace_bytes);
 	hg_context_free(ctx);
 }
 
-/* More edges than 32 bits can tell apart, as far as the graph knows. */
-static void places_are_32_bits(void)
+/* The map of edges has 32-bit entries. Here the graph is told that it has more edges than that. */
+static void edge_maps_are_limited_to_32_bits(void)
 {
-	const int32_t dst = 1, src = 0;
 	struct hg__csr t;
 	size_t bytes;
-	hg_graph *g;
 	hg_context *ctx = test_context();
-	CHECK_OK(hg_graph_from_coo(ctx, 2, 2, 1, &dst, &src, NULL, NULL, &g));
+	struct coo edge = coo_empty(2, 2);
+	coo_add(&edge, 1, 0);
+	hg_graph *g = coo_graph(ctx, edge);
 	CHECK_OK(hg__graph_missing(g, 1, &bytes));
 	g->m = HG__EDGE_INDEX_LIMIT + 1;
 	CHECK_EQ_I(hg__graph_csr_t(g, 1, &t), HG_ERR_UNSUPPORTED);
@@ -96,18 +92,17 @@ static void check_vector(hg_context *ctx, const float *device, int64_t n, const 
 static void norms_are_powers_of_degrees(void)
 {
 	hg_context *ctx = test_context();
-	static struct edges edges;
 	for (int i = 0; i < 12; i++) {
 		hg_graph *g;
 		int64_t d[MOST_NODES] = {0}, dc[MOST_NODES] = {0};
 		const float *r, *c, *r2, *c2;
-		random_edges(&edges, i % KINDS);
+		struct coo edges = random_edges(i % KINDS);
+		coo_drop_weights(&edges);
 		for (int64_t e = 0; e < edges.m; e++) {
 			d[edges.dst[e]]++;
 			dc[edges.src[e]]++;
 		}
-		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src, NULL,
-		                           NULL, &g));
+		g = coo_to_graph(ctx, &edges);
 		CHECK_OK(hg__graph_norm(g, HG_NORM_NONE, &r, &c));
 		CHECK(!r && !c);
 		CHECK_OK(hg__graph_norm(g, HG_NORM_LEFT, &r, &c));
@@ -123,24 +118,32 @@ static void norms_are_powers_of_degrees(void)
 		CHECK(r == r2 && c == c2);
 		if (edges.rows == edges.cols) {
 			CHECK_OK(hg__graph_norm(g, HG_NORM_IN, &r, &c));
-			CHECK(r == r2 && c == r2); /* the same vector at both ends */
+			CHECK(r == r2 && c == r2); /* the factors of sources are those of destinations */
 		} else {
 			CHECK_STATUS(hg__graph_norm(g, HG_NORM_IN, &r, &c), HG_ERR_SHAPE);
 		}
 		CHECK_STATUS(hg__graph_norm(g, (hg_norm)HG_NORMS, &r, &c), HG_ERR_ARG);
+		coo_free(&edges);
 		hg_graph_free(g);
 	}
 	hg_context_free(ctx);
 }
 
+/* The edges 1 <- 1, 0 <- 0 and 1 <- 0 with these weights. */
+static hg_graph *three_edges(hg_context *ctx, float a, float b, float c)
+{
+	struct coo edges = coo_empty(2, 2);
+	coo_add_weighted(&edges, 1, 1, a);
+	coo_add_weighted(&edges, 0, 0, b);
+	coo_add_weighted(&edges, 1, 0, c);
+	return coo_graph(ctx, edges);
+}
+
 static void weights_come_in_both_types(void)
 {
 	hg_context *ctx = test_context();
-	const int32_t dst[] = {1, 0, 1}, src[] = {1, 0, 0};
-	const float weight[] = {3, 0.1f, 7}, huge[] = {1, 2, 70000};
 	const void *w32, *w16;
-	hg_graph *g;
-	CHECK_OK(hg_graph_from_coo(ctx, 2, 2, 3, dst, src, weight, NULL, &g));
+	hg_graph *g = three_edges(ctx, 3, 0.1f, 7);
 	CHECK_OK(hg__graph_weight(g, HG_F32, &w32));
 	CHECK_OK(hg__graph_weight(g, HG_F16, &w16));
 	float *f = fetch(ctx, w32, 3, sizeof *f);
@@ -152,12 +155,12 @@ static void weights_come_in_both_types(void)
 	free(h);
 	CHECK_STATUS(hg__graph_weight(g, HG_I32, &w32), HG_ERR_DTYPE);
 	hg_graph_free(g);
-	CHECK_OK(hg_graph_from_coo(ctx, 2, 2, 3, dst, src, huge, NULL, &g));
+	g = three_edges(ctx, 1, 2, 70000);
 	CHECK_OK(hg__graph_weight(g, HG_F32, &w32));
 	CHECK_STATUS(hg__graph_weight(g, HG_F16, &w16), HG_ERR_RANGE);
 	CHECK_CONTAINS(hg_context_error(ctx), "70000 of edge 1");
 	hg_graph_free(g);
-	CHECK_OK(hg_graph_from_coo(ctx, 2, 2, 3, dst, src, NULL, NULL, &g));
+	g = coo_graph(ctx, coo_cycle(2));
 	CHECK_OK(hg__graph_weight(g, HG_F16, &w16));
 	CHECK(w16 == NULL && !hg_graph_is_weighted(g));
 	hg_graph_free(g);
@@ -167,8 +170,8 @@ static void weights_come_in_both_types(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(transposes_are_transposes),
-	    TEST(places_are_32_bits),
+	    TEST(transpose_has_the_edges_reversed),
+	    TEST(edge_maps_are_limited_to_32_bits),
 	    TEST(norms_are_powers_of_degrees),
 	    TEST(weights_come_in_both_types),
 	};

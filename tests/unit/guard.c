@@ -1,4 +1,5 @@
-/* Guards: what trips one, where it is looked for, and what a step makes of it. */
+/* Guards: which numbers trip one, where results are compared, and what a step does when a guard
+ * trips. */
 #include <math.h>
 #include <stdio.h>
 
@@ -9,9 +10,9 @@
 #include "precision/half.h"
 #include "unit/tape.h"
 
-/* ---- the word ---- */
+/* ---- the overflow flag: one word, in which the first entry and its largest number win ---- */
 
-static void the_first_line_and_its_largest_number_win(void)
+static void first_entry_and_its_largest_number_win(void)
 {
 	CHECK(!hg__overflows_half(65519.996f) && !hg__overflows_half(-65519.996f) &&
 	      !hg__overflows_half(0.0f));
@@ -59,8 +60,7 @@ static uint64_t scene_close(struct scene *s)
 	return word;
 }
 
-/* value(row, col) where there is an element, and what must not be looked at, infinity, behind the
- * last column. */
+/* A matrix of value(row, col). Its padding is infinity, which must not be compared. */
 static struct hg__mat matrix(struct scene *s, hg_dtype dtype, int64_t rows, int64_t cols,
                              float (*value)(const void *, int64_t, int64_t), const void *env)
 {
@@ -92,8 +92,8 @@ static float spotted(const void *env, int64_t row, int64_t col)
 	return row == s->row && col == s->col ? s->value : s->others;
 }
 
-/* One element of a matrix, wherever it is. */
-static void a_pass_sees_every_element(void)
+/* The guard kernel finds one element of a matrix, wherever it is. */
+static void guard_compares_every_element(void)
 {
 	static const struct {
 		hg_dtype dtype;
@@ -128,8 +128,8 @@ static void a_pass_sees_every_element(void)
 
 /* ---- aggregations ---- */
 
-/* Row 0 has `degree` neighbours, the others one. All elements of a column are the same: 1, or
- * `large` in column `col`. */
+/* Row 0 has `degree` neighbours, the other rows have one. All elements of a column are the same:
+ * `large` in column `col`, 1 in the others. */
 struct hub {
 	int64_t degree, cols, col;
 	float large;
@@ -154,15 +154,16 @@ static void hub_open(struct scene *s, const struct hub *h)
 	CHECK_OK(hg__graph_csr(s->graph, &s->args.csr));
 }
 
-static void sums_are_looked_at_before_they_are_stored(void)
+static void sums_are_compared_before_they_are_stored(void)
 {
 	enum { RELU = 1 + HG__ACT_relu, LEAKY = 1 + HG__ACT_leaky_relu, EDGES = -1 };
 	static const struct {
 		const char *what;
 		float alpha;
 		hg_accumulate accumulate;
-		int act, bias; /* act EDGES: no X, sums of edge values */
-		/* of |Y| / (degree * large); 0: fits; INFINITY: only what is stored is known */
+		int act, bias; /* act EDGES: there is no X, and edge values are summed */
+		/* The expected largest |Y|, divided by degree * large. 0: Y fits in halves. INFINITY: the
+		 * flag gets infinity, since only the stored number is compared. */
 		float expected;
 	} ways[] = {
 	    {"sum", 1.0f, HG_ACC_F32, 0, 0, 1.0f},
@@ -180,7 +181,8 @@ static void sums_are_looked_at_before_they_are_stored(void)
 	static const struct {
 		int64_t degree;
 		float large;
-	} hubs[] = {{200, 512.0f}, {6500, 16.0f}}; /* whole rows; parts and their fold */
+		/* a row that is summed as a whole; one that is cut into parts */
+	} hubs[] = {{200, 512.0f}, {6500, 16.0f}};
 	static const int64_t widths[] = {1, 4, 5, 8, 16, 41, 130};
 	for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++)
 		for (size_t k = 0; k < 2 * sizeof widths / sizeof widths[0]; k++)
@@ -210,12 +212,12 @@ static void sums_are_looked_at_before_they_are_stored(void)
 				const float most =
 				    (float)h.degree * h.large * ways[w].expected + (ways[w].bias ? 7.0f : 0.0f);
 				const int stored =
-				    /* the CPU sums edge values where it sums all else */
+				    /* The CPU compares sums of edge values as it compares all others. */
 				    ways[w].act == EDGES ? s.ctx->backend->kind == HG_DEVICE_CUDA : isinf(most);
 				const float exact = stored        ? INFINITY
 				                    : isinf(most) ? (float)h.degree * h.large
 				                                  : most;
-				/* at 32768: lost, but not too large */
+				/* The naive sum of numbers of 16 stops growing at 32768, which fits. */
 				const int sticks = a->accumulate == HG_ACC_F16_NAIVE && h.large < 32.0f;
 				const uint64_t word = scene_close(&s), expected = ways[w].expected == 0.0f || sticks
 				                                                      ? 0
@@ -230,7 +232,8 @@ static void sums_are_looked_at_before_they_are_stored(void)
 
 /* ---- steps ---- */
 
-/* Row 0 sums `count` of x; only row 1 counts in the loss. relu behind it or not. */
+/* Row 0 sums `count` values of x. Only row 1 counts in the loss. With relu nonzero, a relu
+ * follows. */
 static void record_on(struct bench *b, hg_tape *t, float alpha, int relu)
 {
 	const hg_var in = hg_tape_variable(t, b->tensor[0], "x");
@@ -271,7 +274,7 @@ static void record(struct bench *b, hg_policy policy, hg_mode mode, int64_t coun
 	record_on(b, b->tape, alpha, relu);
 }
 
-static void what_the_loss_does_not_read_trips_all_the_same(void)
+static void rows_that_the_loss_does_not_read_trip_the_guard(void)
 {
 	hg_policy guard = hg_policy_fp16(), alone = hg_policy_fp16(),
 	          batches = hg_policy_fp16_discretized();
@@ -287,7 +290,7 @@ static void what_the_loss_does_not_read_trips_all_the_same(void)
 	    {"does not fit", guard, 400.0f, 1.0f, 0, 1, 80000.0f},
 	    {"below 0, behind relu in the same kernel", guard, 400.0f, -1.0f, 1, 0, 0.0f},
 	    {"below 0, behind relu, the sum stored before", batches, 400.0f, -1.0f, 1, 1, INFINITY},
-	    {"nobody looks", alone, 400.0f, 1.0f, 0, 0, 0.0f},
+	    {"no replanning, so no guard", alone, 400.0f, 1.0f, 0, 0, 0.0f},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct bench b;
@@ -299,7 +302,8 @@ static void what_the_loss_does_not_read_trips_all_the_same(void)
 		record(&b, rows[i].policy, HG_TRAIN, 200, rows[i].x, rows[i].alpha, rows[i].relu);
 		CHECK_OK(hg_optim_create(b.params, &config, &optim));
 		CHECK_OK(hg_step_create(b.tape, optim, NULL, &step));
-		for (int k = 0; k < 3; k++) { /* call by call; captured, where that can be */
+		/* the first call by call, the others captured if the device can capture */
+		for (int k = 0; k < 3; k++) {
 			CHECK_OK(hg_step_run(step, 1));
 			CHECK_OK(hg_step_read(step, 0, &loss, &info));
 			CHECK_MSG((info.overflow_node >= 0) == rows[i].trips, "%s: step %d overflowed at %d",
@@ -319,10 +323,11 @@ static void what_the_loss_does_not_read_trips_all_the_same(void)
 	}
 }
 
-/* A forward pass that no step came behind is nobody's. */
-static void what_was_only_looked_at_is_forgotten(void)
+/* A forward pass that no step follows sets the flag for no step: it does not make a later step
+ * skip. */
+static void forward_pass_without_a_step_is_forgotten(void)
 {
-	for (int by_hand = 0; by_hand < 2; by_hand++) {
+	for (int three_calls = 0; three_calls < 2; three_calls++) {
 		struct bench b;
 		hg_optim *optim = NULL;
 		hg_step *step = NULL;
@@ -335,7 +340,7 @@ static void what_was_only_looked_at_is_forgotten(void)
 			fill_x(&b, 200, 400.0f);
 			CHECK_OK(hg_tape_forward(b.tape));
 			fill_x(&b, 200, 1.0f);
-			if (by_hand) {
+			if (three_calls) {
 				CHECK_OK(hg_tape_forward(b.tape));
 				CHECK_OK(hg_tape_backward(b.tape));
 				CHECK_OK(hg_optim_step(optim));
@@ -344,8 +349,8 @@ static void what_was_only_looked_at_is_forgotten(void)
 				CHECK_OK(hg_step_run(step, 1));
 				CHECK_OK(hg_step_read(step, 0, NULL, &info));
 			}
-			CHECK_MSG(info.applied && info.overflow_node == -1, "by hand %d, step %d: %s", by_hand,
-			          k, hg_step_reason_text(info.reason));
+			CHECK_MSG(info.applied && info.overflow_node == -1, "three calls %d, step %d: %s",
+			          three_calls, k, hg_step_reason_text(info.reason));
 		}
 		hg_step_free(step);
 		hg_optim_free(optim);
@@ -353,9 +358,9 @@ static void what_was_only_looked_at_is_forgotten(void)
 	}
 }
 
-/* A loop of one's own: the node is named, replanned, the tape recorded again, and the next step
- * applied. */
-static void a_loop_of_ones_own_goes_on(void)
+/* A training loop of the user: the step names the node that overflowed, hg_tape_replan rescales or
+ * promotes it, the tape is recorded again, and the next step is applied. */
+static void training_loop_of_the_user_can_replan(void)
 {
 	struct bench b;
 	hg_optim *optim = NULL;
@@ -374,11 +379,11 @@ static void a_loop_of_ones_own_goes_on(void)
 	CHECK_STATUS(hg_tape_replan(b.tape, -1, &shift), HG_ERR_ARG);
 	CHECK_STATUS(hg_tape_replan(b.tape, (int32_t)b.tape->recording.entries, &shift), HG_ERR_ARG);
 	CHECK_OK(hg_tape_replan(b.tape, info.overflow_node, &shift));
-	CHECK_EQ_I(shift, 0); /* concat reads it: f32 */
+	CHECK_EQ_I(shift, 0); /* concat reads no rescaled operand, so it is f32 */
 	CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &again));
 	CHECK_STATUS(hg_tape_replan(again, 0, &shift), HG_ERR_STATE);
 	record_on(&b, again, 1.0f, 0);
-	for (int k = 0; !info.applied && k < 5; k++) { /* what follows it may not fit either */
+	for (int k = 0; !info.applied && k < 5; k++) { /* the results after it may overflow, too */
 		CHECK_OK(hg_tape_forward(again));
 		CHECK_OK(hg_tape_backward(again));
 		CHECK_OK(hg_optim_step(optim));
@@ -403,8 +408,8 @@ static void keep_guards(void *user, const char *line)
 	snprintf(*text + length, sizeof *text - length, "%s\n", line);
 }
 
-/* The table says what there is. */
-static void the_table_says_who_looks(void)
+/* hg_tape_explain says which guard there is. */
+static void explanation_names_the_guard(void)
 {
 	hg_policy alone = hg_policy_fp16();
 	alone.replan = 0;
@@ -425,20 +430,21 @@ static void the_table_says_who_looks(void)
 	}
 }
 
-/* Proved, or guarded by the weights: no pass, no comparison. On an EVAL tape neither. */
-static void only_what_is_guarded_by_itself_is_looked_at(void)
+/* A result is compared only if its guard is its own. One that is proved or guarded by the weights
+ * is not, and on an EVAL tape none is. */
+static void only_results_with_their_own_guard_are_compared(void)
 {
 	for (int mode = 0; mode < 2; mode++) {
 		struct bench b;
-		int looked_at = 0;
+		int compared = 0;
 		record(&b, hg_policy_fp16(), mode ? HG_EVAL : HG_TRAIN, 200, 400.0f, 1.0f, 0);
 		for (int64_t i = 0; i < b.tape->program.forwards; i++) {
 			const struct hg__node *node = b.tape->program.forward[i].call.node;
 			const int own = node->verdict == HG_GUARDED && !node->by_weights;
 			CHECK_EQ_I(b.tape->program.forward[i].call.overflow.word != NULL, own && mode == 0);
-			looked_at += own;
+			compared += own;
 		}
-		CHECK(looked_at > 0);
+		CHECK(compared > 0);
 		for (int64_t i = 0; i < b.tape->program.backwards; i++)
 			CHECK(b.tape->program.backward[i].call.overflow.word == NULL);
 		bench_close(&b);
@@ -448,14 +454,14 @@ static void only_what_is_guarded_by_itself_is_looked_at(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(the_first_line_and_its_largest_number_win),
-	    TEST(a_pass_sees_every_element),
-	    TEST(sums_are_looked_at_before_they_are_stored),
-	    TEST(what_the_loss_does_not_read_trips_all_the_same),
-	    TEST(only_what_is_guarded_by_itself_is_looked_at),
-	    TEST(what_was_only_looked_at_is_forgotten),
-	    TEST(a_loop_of_ones_own_goes_on),
-	    TEST(the_table_says_who_looks),
+	    TEST(first_entry_and_its_largest_number_win),
+	    TEST(guard_compares_every_element),
+	    TEST(sums_are_compared_before_they_are_stored),
+	    TEST(rows_that_the_loss_does_not_read_trip_the_guard),
+	    TEST(only_results_with_their_own_guard_are_compared),
+	    TEST(forward_pass_without_a_step_is_forgotten),
+	    TEST(training_loop_of_the_user_can_replan),
+	    TEST(explanation_names_the_guard),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

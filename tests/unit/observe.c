@@ -1,5 +1,5 @@
-/* The observer of a step: what it says of each tensor is what the tensor held, wherever its memory
- * went; and nobody can tell from the training that it is there. */
+/* The observer of a step. What it reports of each tensor is what the tensor held, also where the
+ * memory of the tensor was used again within the step. And it changes no result of the training. */
 #include <math.h>
 #include <stdio.h>
 
@@ -25,7 +25,8 @@ struct rig {
 	hg_tensor *x;
 };
 
-/* hg_tape_observe: what stays for the observer. Its default is not to be called. */
+/* How much stays in memory for the observer, an argument of hg_tape_observe. LITTLE_STAYS is the
+ * default, for which it is not called. */
 enum { NOTHING_STAYS = 0, ALL_STAYS = 1, LITTLE_STAYS = 2, ROOMS };
 
 static void rig_open(struct rig *r, hg_context *ctx, const char *model, hg_policy policy, int stays)
@@ -88,9 +89,10 @@ static hg_observation observed(const struct rig *r, int64_t back, int64_t index)
 	return o;
 }
 
-/* ---- what was there ---- */
+/* ---- counts of tensors ---- */
 
-/* By a hook: what each node gave, and what gradient it got. */
+/* What each node's result held, and the gradient of the result, counted by a hook when the node has
+ * run. */
 struct witness {
 	hg_context *ctx;
 	struct {
@@ -151,7 +153,8 @@ static void check_tensor(const struct witness *w, const struct rig *r, int64_t i
 	CHECK_EQ_I(w->of[o.node][o.backward].nonfinite, o.nonfinite);
 }
 
-/* The gradient of a parameter is still there. */
+/* The gradient of a parameter can be compared after the step, since its memory is not used
+ * again. */
 static void check_parameter(const struct rig *r, const hg_observation *o)
 {
 	float *grad = download(hg_param_grad(hg_params_find(r->b.params, o->name)));
@@ -165,13 +168,14 @@ static void check_parameter(const struct rig *r, const hg_observation *o)
 static const char *const models[] = {NULL, "gcn", "gin", "gat"};
 enum { MODELS = sizeof models / sizeof *models };
 
-/* With room to the end one look, else several, with little room fewer of them than with none; the
- * same tensors with the same counts. */
-static void it_says_what_was_there(void)
+/* Where all tensors stay until the end of a step, the observer inspects once. Otherwise it inspects
+ * several times: fewer times where some tensors stay than where none does. The tensors and their
+ * counts are the same in any case. */
+static void observations_are_what_the_tensors_held(void)
 {
 	static const char *const told[ROOMS] = {", shared memory", ", all stays", ", little stays"};
 	for (int m = 0; m < MODELS; m++) {
-		int64_t tensors = 0, looks = 0;
+		int64_t tensors = 0, inspections = 0;
 		for (int stays = 0; stays < ROOMS; stays++) {
 			struct rig r;
 			static struct witness w;
@@ -181,14 +185,14 @@ static void it_says_what_was_there(void)
 			w.ctx = r.b.ctx;
 			const struct hg__hook hook = {witness_node, &w};
 			hg__tape_hook(r.b.tape, &hook);
-			CHECK_OK(hg_step_run(r.step, 5)); /* the last one is number 4 */
+			CHECK_OK(hg_step_run(r.step, 5)); /* the last step is number 4 */
 			const hg_observer o = observer_of(&r);
 			int64_t values = 0, gradients = 0, parameters = 0, backs = 0;
 			CHECK(o.every == 2 && o.steps == 3 && o.tensors > 0);
 			CHECK(o.whole == (stays == ALL_STAYS) && (o.inspections == 1) == o.whole);
-			CHECK(!stays || (o.tensors == tensors && o.inspections < looks));
+			CHECK(!stays || (o.tensors == tensors && o.inspections < inspections));
 			tensors = o.tensors;
-			looks = stays ? looks : o.inspections;
+			inspections = stays ? inspections : o.inspections;
 			for (int64_t i = 0; i < o.tensors; i++) {
 				const hg_observation seen = observed(&r, 0, i);
 				CHECK(seen.step == 4 && seen.swamping == -1.0 && seen.swamping_row == -1);
@@ -202,12 +206,12 @@ static void it_says_what_was_there(void)
 			for (int64_t k = 0; k < r.b.tape->recording.entries; k++)
 				backs += r.b.tape->plan.entry[k].back;
 			CHECK_EQ_I(values, r.b.tape->plan.alive);
-			CHECK(gradients > 0 && gradients <= backs - 1); /* some share one */
+			CHECK(gradients > 0 && gradients <= backs - 1); /* some results share a gradient */
 			int64_t trained = 0;
 			for (int64_t i = 0; i < hg_params_count(r.b.params); i++)
 				trained += hg_param_grad(hg_params_at(r.b.params, i)) != NULL;
 			CHECK_EQ_I(parameters, trained);
-			test_note("%s%s: %lld tensors, %lld looks, headroom %.1f bits in %s",
+			test_note("%s%s: %lld tensors, %lld inspections, headroom %.1f bits in %s",
 			          models[m] ? models[m] : "two layers", told[stays], (long long)o.tensors,
 			          (long long)o.inspections, o.headroom, o.headroom_name);
 			rig_close(&r);
@@ -215,7 +219,7 @@ static void it_says_what_was_there(void)
 	}
 }
 
-/* ---- nobody can tell ---- */
+/* ---- the observer changes no result ---- */
 
 static uint64_t fingerprint(const struct rig *r, double loss)
 {
@@ -230,7 +234,7 @@ static uint64_t fingerprint(const struct rig *r, double loss)
 	return hash;
 }
 
-static void training_is_the_same(const void *item)
+static void observer_changes_no_result(const void *item)
 {
 	const open_fn open = *(const open_fn *)item;
 	hg_policy policies[] = {hg_policy_fp16(), hg_policy_fp16_discretized(), hg_policy_fp16_naive(),
@@ -242,7 +246,7 @@ static void training_is_the_same(const void *item)
 	for (int m = 1; m < MODELS; m++)
 		for (int p = 0; p < 4; p++) {
 			uint64_t expected = 0;
-			/* skipped steps among them */
+			/* some steps are skipped */
 			policies[p].loss_scale.init_scale = policies[p].loss_scale.max_scale = 0x1p22f;
 			for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
 				struct rig r;
@@ -293,8 +297,8 @@ static void steps_are_remembered(const void *item)
 	rig_close(&r);
 }
 
-/* Who goes back to an earlier step has not taken the later ones. */
-static void steps_that_were_undone_are_forgotten(void)
+/* A run that is put back to an earlier step forgets the observations of the later ones. */
+static void observations_of_undone_steps_are_forgotten(void)
 {
 	struct rig r;
 	struct hg__step early;
@@ -311,7 +315,7 @@ static void steps_that_were_undone_are_forgotten(void)
 	rig_close(&r);
 }
 
-static void off_is_off(void)
+static void observer_can_be_switched_off(void)
 {
 	struct rig r;
 	hg_observation o = HG_OBSERVATION_INIT;
@@ -337,11 +341,11 @@ static void off_is_off(void)
 	rig_close(&r);
 }
 
-/* ---- what went wrong first ---- */
+/* ---- the first element that is not finite ---- */
 
-/* One feature of one node becomes a NaN in step 5, which is none to be looked at: where all is
- * there at its end, it is. */
-static void a_bad_step_is_seen(const void *item)
+/* One feature of one node becomes NaN in step 5, which is not due to be observed. Where all tensors
+ * stay until the end of the step, the observer observes it all the same. */
+static void nonfinite_step_is_observed(const void *item)
 {
 	const open_fn open = *(const open_fn *)item;
 	for (int stays = 0; stays < 2; stays++) {
@@ -376,9 +380,8 @@ static void a_bad_step_is_seen(const void *item)
 
 /* ---- sums in halves ---- */
 
-/* A hub that hears 5,000 nodes, each with a 1: in halves, one after the other, the sum sticks at
- * 2048. */
-static void a_sum_that_sticks_is_seen(void)
+/* A hub with edges from 5,000 nodes of value 1. A naive sum in halves stops growing at 2048. */
+static void swamped_sum_is_observed(void)
 {
 	enum { LEAVES = 5000 };
 	static float ones[LEAVES + 1][2];
@@ -426,8 +429,8 @@ static void a_sum_that_sticks_is_seen(void)
 					          o.swamping, (long long)o.swamping_row);
 				}
 			}
-			/* two sums forward, the second one's gradient backward; nothing is to be learnt before
-			 * the first */
+			/* Two sums forward, and backward the gradient of the second: nothing before the first
+			 * one learns. */
 			CHECK_EQ_I(sampled, p == 2 ? 0 : 3);
 			CHECK_EQ_I(back, p == 2 ? 0 : 1);
 			rig_close(&r);
@@ -436,8 +439,9 @@ static void a_sum_that_sticks_is_seen(void)
 
 /* ---- memory ---- */
 
-/* What stays for the observer stays only where it fits; a tape that fits without is not refused. */
-static void what_stays_gives_way(void)
+/* Tensors stay for the observer only if there is memory for it. A tape that fits without them is
+ * not refused. */
+static void tensors_stay_only_where_there_is_memory(void)
 {
 	size_t arena[2] = {0, 0}, other = 0;
 	for (int stays = 0; stays < 2; stays++) {
@@ -447,12 +451,14 @@ static void what_stays_gives_way(void)
 		CHECK_OK(hg_tape_plan(r.b.tape, &plan));
 		arena[stays] = plan.arena_bytes;
 		CHECK_EQ_I(r.b.tape->observing.stays, stays);
-		other = plan.total_bytes - plan.arena_bytes; /* with what libraries have still to take */
+		/* including what libraries will allocate later */
+		other = plan.total_bytes - plan.arena_bytes;
 		rig_close(&r);
 	}
 	CHECK(arena[1] > arena[0] + 4096);
 	hg_context *ctx = test_context();
-	ctx->memory_limit = other + arena[0] + 2048; /* not enough for the one, enough for the other */
+	/* not enough for tensors that stay, but enough without them */
+	ctx->memory_limit = other + arena[0] + 2048;
 	struct rig r;
 	rig_open(&r, ctx, NULL, hg_policy_fp16(), 1);
 	CHECK(!r.b.tape->observing.stays && r.b.tape->plan.arena_bytes == arena[0]);
@@ -469,9 +475,9 @@ static size_t arena_of(const char *model, hg_policy policy, int stays)
 	return bytes;
 }
 
-/* Half precision saves memory that the observer must not take back: by default a 20th of the arena
- * at most, where all that it looks at would be nearly as much again. */
-static void it_takes_little(void)
+/* Half precision saves memory, which the observer must not use up. By default it takes at most a
+ * 20th of the arena. If all tensors stayed, the arena would be much larger. */
+static void observer_takes_little_memory(void)
 {
 	const hg_policy policies[] = {hg_policy_fp16(), hg_policy_fp16_naive(), hg_policy_fp32()};
 	for (int m = 0; m < MODELS; m++)
@@ -488,8 +494,8 @@ static void it_takes_little(void)
 		}
 }
 
-/* A step with sums in halves, so that there is all that an observer has: made, run, read. */
-static hg_status life(hg_context *ctx)
+/* Makes, runs and reads a step with sums in halves, which uses everything that an observer has. */
+static hg_status make_run_and_read(hg_context *ctx)
 {
 	struct rig r;
 	hg_observation o = HG_OBSERVATION_INIT;
@@ -516,9 +522,9 @@ static hg_status life(hg_context *ctx)
 	return status;
 }
 
-static void without_memory(void)
+static void failed_allocations_are_reported(void)
 {
-	const int64_t count = faulty_sweep(life);
+	const int64_t count = faulty_sweep(make_run_and_read);
 	CHECK(count > 8);
 	test_note("%lld allocations", (long long)count);
 }
@@ -526,16 +532,16 @@ static void without_memory(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(it_says_what_was_there),
-	    ON_BOTH(training_is_the_same),
+	    TEST(observations_are_what_the_tensors_held),
+	    ON_BOTH(observer_changes_no_result),
 	    ON_BOTH(steps_are_remembered),
-	    TEST(steps_that_were_undone_are_forgotten),
-	    TEST(off_is_off),
-	    ON_BOTH(a_bad_step_is_seen),
-	    TEST(a_sum_that_sticks_is_seen),
-	    TEST(what_stays_gives_way),
-	    TEST(it_takes_little),
-	    TEST(without_memory),
+	    TEST(observations_of_undone_steps_are_forgotten),
+	    TEST(observer_can_be_switched_off),
+	    ON_BOTH(nonfinite_step_is_observed),
+	    TEST(swamped_sum_is_observed),
+	    TEST(tensors_stay_only_where_there_is_memory),
+	    TEST(observer_takes_little_memory),
+	    TEST(failed_allocations_are_reported),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

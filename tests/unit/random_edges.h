@@ -5,47 +5,52 @@
 #include <string.h>
 
 #include "core/graph.h"
+#include "graphs.h"
 #include "unit/faulty.h"
 
-/* Edge lists for the tests that compare a graph with brute force on its list. The brute force is
- * slow and obvious, and shares no code with the library. */
+/* Random weighted lists of edges for the tests that compare a graph with what brute force computes
+ * from its list. The brute force is slow and simple, and shares no code with the library. */
 
 enum { MOST_EDGES = 4000, MOST_NODES = 300 };
 
-struct edges {
-	int64_t rows, cols, m;
-	int32_t dst[MOST_EDGES], src[MOST_EDGES];
-	float weight[MOST_EDGES];
+enum {
+	SCATTERED = 0,
+	SYMMETRIC = 1,         /* pattern and weights */
+	SYMMETRIC_PATTERN = 2, /* with weights that are not symmetric */
+	DUPLICATES = 3,        /* many of them; the other kinds have none */
+	RECTANGULAR = 4,
+	ONE_SOURCE = 5, /* all edges come from node 0 */
+	KINDS = 6
 };
 
-/* kind 0: scattered; 1: symmetric pattern with symmetric weights; 2: symmetric pattern, other
- * weights; 3: many duplicates; 4: rectangular; 5: one hub. */
-enum { KINDS = 6 };
-static inline void random_edges(struct edges *g, int kind)
+static inline int coo_has(const struct coo *list, int64_t dst, int64_t src)
 {
-	g->rows = 1 + test_below(MOST_NODES - 1);
-	g->cols = kind == 4 ? 1 + test_below(MOST_NODES - 1) : g->rows;
+	for (int64_t e = 0; e < list->m; e++)
+		if (list->dst[e] == dst && list->src[e] == src)
+			return 1;
+	return 0;
+}
+
+static inline struct coo random_edges(int kind)
+{
+	const int64_t rows = 1 + test_below(MOST_NODES - 1);
+	struct coo list = coo_empty(rows, kind == RECTANGULAR ? 1 + test_below(MOST_NODES - 1) : rows);
 	const int64_t wanted = test_below(MOST_EDGES / 2),
-	              few = kind == 3 ? 1 + test_below(8) : INT64_MAX;
-	for (g->m = 0; g->m < wanted;) {
-		const int32_t i = (int32_t)(test_below(g->rows) % few),
-		              j = kind == 5 ? 0 : (int32_t)(test_below(g->cols) % few);
+	              few = kind == DUPLICATES ? 1 + test_below(8) : INT64_MAX;
+	while (list.m < wanted) {
+		const int64_t i = test_below(list.rows) % few,
+		              j = kind == ONE_SOURCE ? 0 : test_below(list.cols) % few;
 		const float w = (float)test_normal();
-		const int twin = (kind == 1 || kind == 2) && i != j;
-		int known = 0;
-		for (int64_t e = 0; kind != 3 && e < g->m; e++)
-			known |= g->dst[e] == i && g->src[e] == j;
-		if (known) {
+		if (kind != DUPLICATES && coo_has(&list, i, j)) {
 			if (test_below(200) == 0)
-				break;
+				break; /* few of the possible edges are left */
 			continue;
 		}
-		for (int t = 0; t <= twin; t++) {
-			g->dst[g->m] = t ? j : i;
-			g->src[g->m] = t ? i : j;
-			g->weight[g->m++] = kind == 2 && t ? w + 1 : w;
-		}
+		coo_add_weighted(&list, i, j, w);
+		if ((kind == SYMMETRIC || kind == SYMMETRIC_PATTERN) && i != j)
+			coo_add_weighted(&list, j, i, kind == SYMMETRIC_PATTERN ? w + 1 : w);
 	}
+	return list;
 }
 
 static inline void *fetch(hg_context *ctx, const void *device, int64_t count, size_t size)
