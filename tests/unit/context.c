@@ -295,13 +295,11 @@ static void last_object_closes_a_freed_context(void)
 
 static void create_without_memory_fails(void)
 {
-	struct faulty f = {NULL, 0, 0, 0, 0};
+	struct faulty f = {.fail_at = 0};
 	hg_context_config c = defaults();
 	hg_context *ctx;
 	c.device = HG_DEVICE_CPU;
-	c.allocator.alloc = faulty_alloc;
-	c.allocator.free = faulty_free;
-	c.allocator.user = &f;
+	c.allocator = faulty_hooks(&f);
 	CHECK_STATUS(hg_context_create(&c, &ctx), HG_ERR_NOMEM);
 	CHECK(ctx == NULL && f.out == 0);
 	CHECK_CONTAINS(hg_context_error(NULL), "memory");

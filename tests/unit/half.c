@@ -5,8 +5,8 @@
 #include "harness.h"
 #include "precision/half.h"
 
-/* Conversions against a second method that shares nothing with the first: numbers as multiples of a
- * unit, by ldexp and nearbyint in f64. */
+/* Conversions, compared with a second method that has nothing in common with them: numbers as
+ * multiples of a unit, with ldexp and nearbyint in f64. */
 
 /* sign * n * 2^(e - 25), from the definition of binary16. */
 static double decode(hg_half h)
@@ -18,8 +18,8 @@ static double decode(hg_half h)
 	return h & 0x8000 ? -magnitude : magnitude;
 }
 
-/* The nearest multiple of the unit in the last place at |x|, 2^(e - 10) with e >= -14; nearbyint
- * rounds ties to even. */
+/* The nearest multiple of the unit in the last place at |x|, which is 2^(e - 10) with e >= -14.
+ * nearbyint rounds ties to even. */
 static hg_half encode(double x)
 {
 	const hg_half sign = signbit(x) ? 0x8000 : 0;
@@ -67,7 +67,7 @@ static void every_half_is_a_float(void)
 	}
 }
 
-static void there_and_back_is_the_identity(void)
+static void half_to_float_and_back_is_the_identity(void)
 {
 	for (uint32_t i = 0; i < 65536; i++) {
 		const hg_half h = (hg_half)i, quiet = (h & 0x7FFF) > 0x7C00 ? 0x0200 : 0;
@@ -86,9 +86,9 @@ static void same(double x)
 	}
 }
 
-/* Around every half and every midpoint of two neighbours, the last one (65504, 65536) included: the
- * point, one float ulp and one double ulp to each side. */
-static void every_neighbourhood_rounds_right(void)
+/* Around every half and every midpoint of two neighbours, the last one (of 65504 and 65536)
+ * included: the number itself, and one ulp of a float and of a double to each side. */
+static void numbers_near_every_half_are_rounded_right(void)
 {
 	for (int i = 0; i < 0x7C00; i++) {
 		const double low = decode((hg_half)i),
@@ -106,8 +106,8 @@ static void every_neighbourhood_rounds_right(void)
 	}
 }
 
-/* A double a little above a midpoint becomes the midpoint itself as a float, and then the tie goes
- * the wrong way. One rounding does not. */
+/* A double that is a little above a midpoint becomes the midpoint itself as a float, and then the
+ * tie is rounded in the wrong direction. A single rounding is right. */
 static void doubles_are_rounded_once(void)
 {
 	int caught = 0;
@@ -121,7 +121,7 @@ static void doubles_are_rounded_once(void)
 			caught += hg_half_from_float((float)x) != hg_half_from_double(x);
 		}
 	}
-	CHECK_EQ_I(caught, 0x7C00); /* at every midpoint one of the two sides */
+	CHECK_EQ_I(caught, 0x7C00); /* two roundings are wrong on one side of every midpoint */
 }
 
 static void overflow_begins_at_65520(void)
@@ -141,7 +141,7 @@ static void overflow_begins_at_65520(void)
 
 static void underflow_keeps_the_sign(void)
 {
-	CHECK_EQ_I(hg_half_from_float(0x1p-25f), 0x0000); /* a tie: to even */
+	CHECK_EQ_I(hg_half_from_float(0x1p-25f), 0x0000); /* a tie goes to the even number */
 	CHECK_EQ_I(hg_half_from_float(nextafterf(0x1p-25f, 1)), 0x0001);
 	CHECK_EQ_I(hg_half_from_float(-0x1p-149f), 0x8000);
 	CHECK_EQ_I(hg_half_from_float(-0.0f), 0x8000);
@@ -150,8 +150,9 @@ static void underflow_keeps_the_sign(void)
 	CHECK_EQ_I(hg_half_from_double(-0.0), 0x8000);
 }
 
-/* What F16C and the GPU give: sign and the ten leading payload bits kept, quiet bit set. */
-static void nans_stay_and_become_quiet(void)
+/* What F16C and the GPU do: they keep the sign and the ten leading bits of the payload, and set the
+ * quiet bit. */
+static void nan_stays_and_becomes_quiet(void)
 {
 	for (uint32_t payload = 1; payload < 0x800000; payload = payload * 3 + 1)
 		for (uint32_t sign = 0; sign < 2; sign++) {
@@ -164,7 +165,7 @@ static void nans_stay_and_become_quiet(void)
 	CHECK_EQ_I(hg_half_from_double(x), 0xFE00 | 0x150);
 }
 
-static void random_floats_and_doubles(void)
+static void random_numbers_are_rounded_right(void)
 {
 	for (int i = 0; i < 4000000; i++) {
 		const float f = from_bits((uint32_t)test_u64());
@@ -187,17 +188,17 @@ __attribute__((target("f16c"))) static float hardware_float(hg_half h)
 	return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h)));
 }
 
-/* Bit 29 of ecx, leaf 1; not every compiler knows its name. AVX says that the system saves the
- * registers. */
+/* Bit 29 of ecx in leaf 1, because not every compiler knows its name. AVX implies that the system
+ * saves the registers. */
 static int has_f16c(void)
 {
 	unsigned a, b, c, d;
 	return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1u);
 }
 
-/* Bit for bit, NaNs included. The stride is odd and near 2^32 / golden ratio: its multiples spread
- * evenly over all bit patterns. */
-static void the_hardware_agrees(void)
+/* Compares all bits, those of NaN included. The stride is odd and near 2^32 / golden ratio, so that
+ * its multiples spread evenly over all bit patterns. */
+static void hardware_gives_the_same_bits(void)
 {
 	if (!has_f16c())
 		SKIP("this CPU has no F16C");
@@ -209,13 +210,13 @@ static void the_hardware_agrees(void)
 		          u);
 }
 #else
-static void the_hardware_agrees(void)
+static void hardware_gives_the_same_bits(void)
 {
 	SKIP("no F16C on this architecture");
 }
 #endif
 
-static void facts_of_types(void)
+static void types_have_their_constants(void)
 {
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16), *f32 = hg_dtype_get(HG_F32);
 	CHECK(f16->size == 2 && f16->is_float && f16->max == decode(0x7BFF) &&
@@ -235,15 +236,15 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(every_half_is_a_float),
-	    TEST(there_and_back_is_the_identity),
-	    TEST(every_neighbourhood_rounds_right),
+	    TEST(half_to_float_and_back_is_the_identity),
+	    TEST(numbers_near_every_half_are_rounded_right),
 	    TEST(doubles_are_rounded_once),
 	    TEST(overflow_begins_at_65520),
 	    TEST(underflow_keeps_the_sign),
-	    TEST(nans_stay_and_become_quiet),
-	    TEST(random_floats_and_doubles),
-	    TEST(the_hardware_agrees),
-	    TEST(facts_of_types),
+	    TEST(nan_stays_and_becomes_quiet),
+	    TEST(random_numbers_are_rounded_right),
+	    TEST(hardware_gives_the_same_bits),
+	    TEST(types_have_their_constants),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

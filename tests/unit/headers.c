@@ -1,6 +1,6 @@
-/* Every public header twice, the single ones before the one that includes them: none depends on
- * what came before, none minds coming again. (That each compiles alone, as C11 and as C++17, is
- * another test: see tests/CMakeLists.txt.) */
+/* Every public header is included twice, and the single ones before the one that includes them all.
+ * So none of them depends on those before it, and all can be included again. (That each compiles
+ * alone, as C11 and as C++17, is another test: tests/CMakeLists.txt.) */
 #include "halfgraph/train.h"
 
 #include "halfgraph/tensor.h"
@@ -54,7 +54,7 @@
 #include "harness.h"
 #include "unit/inits.h"
 
-static void every_init_says_its_size(void)
+static void every_initialiser_sets_the_size(void)
 {
 	const struct test_inits i = test_inits_make();
 	CHECK(i.context.size == sizeof i.context && i.memory.size == sizeof i.memory &&
@@ -81,7 +81,7 @@ static void defaults_are_the_documented_ones(void)
 	CHECK(i.input.x_amax < 0 && i.data.input.x_amax < 0);
 }
 
-/* Types that programs store must stay what they are. */
+/* Programs store values of these types, so their sizes must not change. */
 static void small_types_have_fixed_sizes(void)
 {
 	CHECK(sizeof(hg_half) == 2 && sizeof(hg_var) == 4 && sizeof(hg_status) == 4 &&
@@ -91,7 +91,7 @@ static void small_types_have_fixed_sizes(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(every_init_says_its_size),
+	static const struct test_case cases[] = {TEST(every_initialiser_sets_the_size),
 	                                         TEST(defaults_are_the_documented_ones),
 	                                         TEST(small_types_have_fixed_sizes)};
 	return RUN_TESTS(argc, argv, cases);

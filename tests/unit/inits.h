@@ -4,8 +4,8 @@
 #include "halfgraph/data.h"
 #include "halfgraph/halfgraph.h"
 
-/* Every _INIT of the public headers, used as a program in C or C++ would: initialises its struct in
- * full, without a warning, and says its size. */
+/* Every _INIT of the public headers, used as a program in C or C++ uses them: each initialises all
+ * of its struct, without a warning, and sets its size. */
 
 struct test_inits {
 	hg_context_config context;

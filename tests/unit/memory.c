@@ -1,5 +1,5 @@
-/* All the device memory of a training run: the printed plan is the peak, and too little of it is
- * told before the run. */
+/* The device memory of a training run. Its peak is what the plan says before the run, and a run
+ * that lacks memory is refused before it starts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +23,13 @@ struct scene {
 
 static hg_context *limited_context(size_t limit)
 {
-	hg_context *plain = test_context(), *ctx = NULL;
 	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
-	config.device = hg_context_device(plain);
 	config.memory_limit = limit;
-	CHECK_OK(hg_context_create(&config, &ctx));
-	hg_context_free(plain);
-	return ctx;
+	return test_context_with(config);
 }
 
-/* An asymmetric graph, so that both orientations are needed; `symmetric`: the same and its
- * transpose. */
+/* A directed graph, of which both orientations are needed. With `symmetric` nonzero, a graph with
+ * half of these edges in both directions. */
 static void scene_data(struct scene *s, hg_context *ctx, hg_dtype state, int symmetric)
 {
 	struct coo edges = coo_empty(NODES, NODES);
@@ -87,8 +83,8 @@ static void show(void *user, const char *line)
 	puts(line);
 }
 
-/* Built, planned, trained: the most that was ever held is what the plan says, within a tenth. */
-static void the_plan_is_the_peak(void)
+/* The peak of a run is what the plan says, within a tenth. */
+static void peak_is_what_the_plan_says(void)
 {
 	for (const char *const *model = hg_model_names(); *model; model++)
 		for (int symmetric = 0; symmetric < 2; symmetric++) {
@@ -114,16 +110,18 @@ static void the_plan_is_the_peak(void)
 		}
 }
 
-/* One CSR and one plan for a symmetric graph; both orientations, but no map of edges, for another
- * one without weights. */
-static void graphs_keep_what_they_need(void)
+/* A symmetric graph keeps one CSR and one plan. A directed graph keeps both orientations, but,
+ * without weights, no map of edges. */
+static void graphs_keep_only_what_they_need(void)
 {
 	const size_t csr = (NODES + 1) * sizeof(int64_t) + EDGES * sizeof(int32_t),
 	             factors = 2 * NODES * sizeof(float);
 	const size_t parts =
-	    /* one a row and less than one an item, which has 64 edges here, or 32 beside a cut */
+	    /* At most one part for each row, and less than one for each item, which has 64 edges here,
+	     * or 32 beside a cut. */
 	    (NODES + EDGES / 32) * sizeof(struct hg__plan_part);
-	const size_t slack = csr / 6; /* the plan: items are short here */
+	/* for the plan, which is large here because its items are short */
+	const size_t slack = csr / 6;
 	for (int symmetric = 0; symmetric < 2; symmetric++) {
 		struct scene s;
 		hg_plan_info info = HG_PLAN_INFO_INIT;
@@ -135,8 +133,9 @@ static void graphs_keep_what_they_need(void)
 	}
 }
 
-/* The limit lies between what is held when compiling begins and what the run would need. */
-static void too_little_memory_is_told_before_the_run(void)
+/* The limit is more than what is allocated when the tape compiles, and less than what the run
+ * needs. */
+static void run_without_memory_is_refused_at_once(void)
 {
 	struct scene s;
 	hg_plan_info info = HG_PLAN_INFO_INIT;
@@ -159,7 +158,7 @@ static void too_little_memory_is_told_before_the_run(void)
 }
 
 /* The limit holds for every allocation. */
-static void a_limit_is_a_limit(void)
+static void memory_limit_holds_for_every_allocation(void)
 {
 	hg_context *ctx = limited_context(1000000);
 	hg_tensor *one = NULL, *two = NULL;
@@ -172,8 +171,8 @@ static void a_limit_is_a_limit(void)
 	hg_context_free(ctx);
 }
 
-/* A machine that has less than a program asks for, and a system that would promise it all the
- * same. */
+/* A machine that has less memory than the program asks for, and whose system would still promise
+ * it. */
 enum { THERE_IS = 40 << 20 };
 static hg_status little_memory(hg_context *ctx, size_t *total, size_t *available)
 {
@@ -182,12 +181,13 @@ static hg_status little_memory(hg_context *ctx, size_t *total, size_t *available
 	return HG_OK;
 }
 
-/* Weights come before the tape counts what a run needs: they are refused by name where the program
- * would be ended when it writes to them. */
-static void weights_that_no_machine_has_are_refused(void)
+/* Parameters are allocated before the tape can count what a run needs. Where there is no memory for
+ * one it is refused by name, since the system would otherwise end the program when it writes
+ * there. */
+static void weights_beyond_the_memory_are_refused(void)
 {
 	hg_context *ctx = test_context();
-	if (hg_context_device(ctx) != HG_DEVICE_CPU) { /* a GPU says so itself */
+	if (hg_context_device(ctx) != HG_DEVICE_CPU) { /* a GPU refuses such an allocation itself */
 		hg_context_free(ctx);
 		return;
 	}
@@ -213,9 +213,9 @@ static void weights_that_no_machine_has_are_refused(void)
 	hg_context_free(ctx);
 }
 
-/* Scores of edges are made again for the backward of the leaky rectifier, or, in a tape that keeps
- * them, not: the same gradients to the last bit. */
-static void what_is_made_again_is_the_same(void)
+/* The backward pass of leaky relu computes the scores of edges again, unless the tape keeps them.
+ * The gradients have the same bits either way. */
+static void recomputed_scores_give_the_same_gradients(void)
 {
 	struct scene s;
 	hg_params *params = NULL;
@@ -233,7 +233,7 @@ static void what_is_made_again_is_the_same(void)
 		    hg_linear(tape, hg_tape_input(tape, s.x, "x", -1.0), hg_tape_param(tape, w), HG_NONE);
 		const hg_var score =
 		    hg_sddmm_add(tape, s.graph, hg_head_mean(tape, u, 16), hg_head_mean(tape, u, 16));
-		hg_tape_observe(tape, 0); /* its arena would have room for both */
+		hg_tape_observe(tape, 0); /* with the observer, the arena would have room for both */
 		if (kept)
 			hg_tape_keep(tape, score);
 		const hg_var p = hg_edge_softmax(tape, s.graph, hg_leaky_relu(tape, score, 0.2f));
@@ -257,9 +257,9 @@ static void what_is_made_again_is_the_same(void)
 	scene_close(&s);
 }
 
-/* An evaluation in the arena of the training tape: both compute what they would in their own, and
- * what one held is gone after the other. */
-static void tapes_take_turns_in_an_arena(void)
+/* A tape for evaluation can use the arena of the training tape. Both give the same results as in
+ * arenas of their own, and each overwrites the values of the other. */
+static void tapes_share_an_arena(void)
 {
 	struct scene s;
 	hg_params *params = NULL;
@@ -272,7 +272,8 @@ static void tapes_take_turns_in_an_arena(void)
 	scene_data(&s, test_context(), HG_F16, 0);
 	CHECK_OK(hg_params_create(s.ctx, &policy, &params));
 	CHECK_OK(hg_params_add(params, "w", FEATURES, 16, HG_INIT_GLOROT_UNIFORM, 0, &w));
-	for (int i = 0; i < 3; i++) { /* the lender, a borrower, and one with an arena of its own */
+	/* the owner of the arena, a tape that uses it too, and one with an arena of its own */
+	for (int i = 0; i < 3; i++) {
 		y[i] = calloc((size_t)NODES * 16, sizeof(float));
 		CHECK_OK(hg_tape_create(params, i ? HG_EVAL : HG_TRAIN, &tape[i]));
 		const hg_var u = hg_linear(tape[i], hg_tape_input(tape[i], s.x, "x", -1.0),
@@ -312,13 +313,13 @@ static void tapes_take_turns_in_an_arena(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(the_plan_is_the_peak),
-	    TEST(graphs_keep_what_they_need),
-	    TEST(too_little_memory_is_told_before_the_run),
-	    TEST(a_limit_is_a_limit),
-	    TEST(weights_that_no_machine_has_are_refused),
-	    TEST(what_is_made_again_is_the_same),
-	    TEST(tapes_take_turns_in_an_arena),
+	    TEST(peak_is_what_the_plan_says),
+	    TEST(graphs_keep_only_what_they_need),
+	    TEST(run_without_memory_is_refused_at_once),
+	    TEST(memory_limit_holds_for_every_allocation),
+	    TEST(weights_beyond_the_memory_are_refused),
+	    TEST(recomputed_scores_give_the_same_gradients),
+	    TEST(tapes_share_an_arena),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -6,8 +6,8 @@
 #include "halfgraph/model.h"
 #include "harness.h"
 
-/* The tables of parameters in halfgraph/model.h against models that are made: every name, shape,
- * type and initial value, in their order. HG_MODEL_H is the path of the header. */
+/* The tables of parameters in halfgraph/model.h, compared with models: every name, shape, type and
+ * initial value, in their order. HG_MODEL_H is the path of the header. */
 
 enum { F = 11, C = 3, H = 5, K = 2, O = 4, L = 3, CELLS = 5, ROWS = 40 };
 
@@ -19,8 +19,8 @@ struct row {
 static struct row table[ROWS];
 static int rows;
 
-/* Cells of a line of the table, which two blanks and more part; returns their number. `first` is
- * the column of the first. */
+/* Splits a line of a table into its cells, which are separated by two blanks or more. Returns their
+ * number. *first: the column of the first one. */
 static int cells_of(const char *line, char cell[CELLS][48], int *first)
 {
 	int count = 0;
@@ -43,7 +43,7 @@ static int names_a_parameter(const char *text)
 	return strncmp(text, "convL.", 6) == 0 || strncmp(text, "head.", 5) == 0;
 }
 
-/* A row stands for the model or task that the last line with one has named. */
+/* A row without a model or task belongs to the one that a row above it names. */
 static void table_read(void)
 {
 	char line[256], cell[CELLS][48], of[32] = "";
@@ -108,12 +108,12 @@ static void check_initial(hg_param *param, const char *initial)
 		amax = fmax(amax, fabs((double)x[i]));
 		CHECK(*initial == 'G' || x[i] == (float)atoi(initial));
 	}
-	/* the largest of n uniform numbers is below a / 2 once in 2^n */
+	/* That the largest of n uniform numbers is below a / 2 has a probability of 2^-n. */
 	CHECK(*initial != 'G' || (amax <= a && (n < 20 || amax > a / 2)));
 	free(x);
 }
 
-/* The next parameter is this row's, at this layer. */
+/* Checks that the next parameter of the model is that of this row, in this layer. */
 static void check_row(const struct row *row, const struct place *at, hg_params *params,
                       int64_t *next)
 {
@@ -175,7 +175,7 @@ static void check_model(const char *name, int graph_task)
 	hg_context_free(ctx);
 }
 
-static void model_table_is_what_models_make(void)
+static void table_lists_the_parameters_of_models(void)
 {
 	table_read();
 	for (const char *const *name = hg_model_names(); *name; name++)
@@ -185,6 +185,6 @@ static void model_table_is_what_models_make(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(model_table_is_what_models_make)};
+	static const struct test_case cases[] = {TEST(table_lists_the_parameters_of_models)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -9,7 +9,7 @@
 #include "harness.h"
 #include "kernels/cpu/backend.h"
 
-/* Matrices, a graph and contexts for tests that call the CPU kernels directly. */
+/* Matrices and a graph for tests that call the CPU kernels directly. */
 
 /* ---- operands ---- */
 
@@ -17,7 +17,7 @@
 static struct {
 	void *memory[POOL];
 	int count;
-	unsigned char *out; /* what the kernels of a case wrote, one after the other */
+	unsigned char *out; /* the results of the kernels of a case, one after the other */
 	size_t bytes, room;
 } pool;
 
@@ -66,7 +66,7 @@ static inline double get(const struct hg__mat *m, int64_t r, int64_t c)
 	return m->dtype == HG_I32 ? ((const int32_t *)m->data)[at] : ((const uint8_t *)m->data)[at];
 }
 
-/* Padding holds NaN: none may reach a result. */
+/* The padding is NaN, which must not reach a result. */
 static inline struct hg__mat empty(hg_dtype dtype, int64_t rows, int64_t cols)
 {
 	struct hg__mat m = {NULL, rows, cols, dtype == HG_U8 ? cols : hg__leading(cols), dtype};
@@ -114,7 +114,7 @@ static inline void keep_bytes(const void *data, size_t bytes)
 	pool.bytes += bytes;
 }
 
-/* Remember a result, without padding. */
+/* Appends a result to pool.out, without its padding. */
 static inline void keep(const struct hg__mat *m)
 {
 	for (int64_t r = 0; r < m->rows; r++)

@@ -3,7 +3,8 @@
 #include "autograd/about.h"
 #include "harness.h"
 
-/* The table of ops: every record is complete, and a record with a hole is refused by name. */
+/* The table of ops. Every record is complete, and the check of records refuses one that lacks
+ * something, by name. */
 
 static void every_record_is_complete(void)
 {
@@ -28,7 +29,7 @@ static void names_are_unique(void)
 			          ops[i]->name);
 }
 
-/* ops.def, the records and the table agree: line i is hg__op_NAME and calls itself NAME. */
+/* ops.def, the records and the table agree: line i is hg__op_NAME, whose name is NAME. */
 static void names_are_those_of_the_list(void)
 {
 	static const char *const names[] = {
@@ -43,8 +44,8 @@ static void names_are_those_of_the_list(void)
 		CHECK_STR(ops[i]->name, names[i]);
 }
 
-/* Good samples ask for what the op can take, whatever the extents; the sampler is a pure function
- * of its arguments. */
+/* Good samples are operands that the op accepts, for all extents. A sampler gives the same samples
+ * every time. */
 static void samples_hold_at_every_extent(void)
 {
 	static const struct hg__extent extents[] = {{0, 0, 1, 4, 1, HG_F16},
@@ -72,7 +73,7 @@ static void samples_hold_at_every_extent(void)
 		}
 }
 
-/* The checker is checked: holes planted into a copy of a good record. */
+/* The check itself is tested: each of these makes one mistake in a copy of a good record. */
 static int no_samples(int i, const struct hg__extent *extent, struct hg__sample *sample)
 {
 	(void)i, (void)extent, (void)sample;
@@ -172,7 +173,7 @@ static void plant_ends_without_names(struct hg__op *op)
 	op->about = &about;
 }
 
-static void a_hole_is_refused_by_name(void)
+static void incomplete_records_are_refused_by_name(void)
 {
 	static const struct {
 		void (*plant)(struct hg__op *op);
@@ -211,9 +212,11 @@ static void a_hole_is_refused_by_name(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(every_record_is_complete),    TEST(names_are_unique),
-	    TEST(names_are_those_of_the_list), TEST(samples_hold_at_every_extent),
-	    TEST(a_hole_is_refused_by_name),
+	    TEST(every_record_is_complete),
+	    TEST(names_are_unique),
+	    TEST(names_are_those_of_the_list),
+	    TEST(samples_hold_at_every_extent),
+	    TEST(incomplete_records_are_refused_by_name),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

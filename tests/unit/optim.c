@@ -6,15 +6,15 @@
 #include "halfgraph/tape.h"
 #include "harness.h"
 
-/* Optimisers against their formulas in f64, with a running bound on what f32 arithmetic may do to
- * them: each quantity carries the largest error that its roundings so far can have caused (first
- * order, and 2 % for the rest). */
+/* Optimisers, compared with their formulas in f64. Each quantity of the formulas carries a bound on
+ * the error that the roundings of f32 can have caused so far (to first order, and 2 % for the
+ * rest). */
 
 enum { ROWS = 5, COLS = 13, SIZE = ROWS * COLS, TENSORS = 3, STEPS = 20 };
 static const double u = 0x1p-24, slack = 1.02;
 
 struct number {
-	double x, e; /* value, bound on the error of the f32 one */
+	double x, e; /* the value, and a bound on the error of the number in f32 */
 };
 struct element {
 	struct number w, m, v;
@@ -73,15 +73,15 @@ static void adam(struct element *p, const hg_optim_config *c, double lr, double 
 	const struct number g = decayed(gradient, p->w, decoupled ? 0.0 : decay);
 	const double b1 = (double)c->beta1, b2 = (double)c->beta2;
 	const double m = b1 * p->m.x + (1 - b1) * g.x, v = b2 * p->v.x + (1 - b2) * g.x * g.x;
-	/* at most four roundings on any path, each of a quantity not larger than these sums of
-	 * magnitudes */
+	/* At most four roundings, each of a quantity that is not larger than these sums of
+	 * magnitudes. */
 	p->m = (struct number){m, b1 * p->m.e + (1 - b1) * g.e +
 	                              4 * slack * u * (2 * fabs(p->m.x) + fabs(g.x))};
 	p->v = (struct number){v, b2 * p->v.e + 2 * (1 - b2) * fabs(g.x) * g.e +
 	                              4 * slack * u * (p->v.x + (1 - b2) * g.x * g.x)};
 	const double mean = m / (1 - pow(b1, t)), root = sqrt(v / (1 - pow(b2, t))) + (double)c->eps,
 	             step = lr * mean / root;
-	/* relative: half of v's by the root, and eight roundings */
+	/* The relative error: half of that of v, because of the root, and eight roundings. */
 	const double step_e =
 	    lr * p->m.e / (1 - pow(b1, t)) / root + fabs(step) * (p->v.e / (2 * v) + 8 * u) * slack;
 	const double shrink = decoupled ? 1 - lr * decay : 1.0, w = p->w.x * shrink - step;
@@ -98,7 +98,7 @@ static void reference_step(struct element *p, const hg_optim_config *c, double l
 		adam(p, c, lr, decay, gradient, t);
 }
 
-struct bench {
+struct optim_case {
 	hg_context *ctx;
 	hg_params *params;
 	hg_param *param[TENSORS], *buffer;
@@ -108,7 +108,7 @@ struct bench {
 	double lr[TENSORS], decay[TENSORS];
 };
 
-static void bench_open(struct bench *b, const hg_optim_config *config, const hg_policy *policy)
+static void case_open(struct optim_case *b, const hg_optim_config *config, const hg_policy *policy)
 {
 	static const char *const names[TENSORS] = {"first", "second", "third"};
 	memset(b, 0, sizeof *b);
@@ -132,22 +132,22 @@ static void bench_open(struct bench *b, const hg_optim_config *config, const hg_
 	CHECK_OK(hg_optim_create(b->params, config, &b->optim));
 }
 
-static void bench_close(struct bench *b)
+static void case_close(struct optim_case *b)
 {
 	hg_optim_free(b->optim);
 	hg_params_free(b->params);
 	hg_context_free(b->ctx);
 }
 
-static hg_step_info info_of(struct bench *b)
+static hg_step_info info_of(struct optim_case *b)
 {
 	hg_step_info info = HG_STEP_INFO_INIT;
 	CHECK_OK(hg_optim_info(b->optim, &info));
 	return info;
 }
 
-/* Fresh gradients of size 1/2 to 2, uploaded times `scale`. Returns their norm. */
-static double gradients_make(struct bench *b, float scale)
+/* Draws new gradients of magnitudes 1/2 to 2 and uploads them times `scale`. Returns their norm. */
+static double gradients_make(struct optim_case *b, float scale)
 {
 	double square = 0;
 	for (int k = 0; k < TENSORS; k++) {
@@ -163,15 +163,16 @@ static double gradients_make(struct bench *b, float scale)
 	return sqrt(square);
 }
 
-static void reference_all(struct bench *b, const hg_optim_config *c, int t)
+static void reference_all(struct optim_case *b, const hg_optim_config *c, int t)
 {
 	for (int k = 0; k < TENSORS; k++)
 		for (int i = 0; i < SIZE; i++)
 			reference_step(&b->state[k][i], c, b->lr[k], b->decay[k], (double)b->gradient[k][i], t);
 }
 
-/* Masters within the bound; working copies are the masters narrowed once. */
-static void weights_check(struct bench *b, const char *what)
+/* Checks that the master weights are within their bounds, and that working copies are the masters,
+ * narrowed once. */
+static void weights_check(struct optim_case *b, const char *what)
 {
 	for (int k = 0; k < TENSORS; k++) {
 		float master[SIZE], working[SIZE];
@@ -197,10 +198,10 @@ static void formulas_hold_for_20_steps(void)
 	for (int which = 0; which < 2 * METHODS; which++) {
 		const struct method *method = &methods[which / 2];
 		const hg_policy policy = which % 2 ? hg_policy_fp16() : hg_policy_fp32();
-		struct bench b;
+		struct optim_case b;
 		int group = 0;
 		test_reseed((uint64_t)which);
-		bench_open(&b, &method->config, &policy);
+		case_open(&b, &method->config, &policy);
 		CHECK_OK(hg_optim_add_group(b.optim, 0.5f * method->config.lr, 0.25f, &group));
 		CHECK_EQ_I(group, 1);
 		CHECK_OK(hg_optim_assign(b.optim, b.param[1], group));
@@ -218,27 +219,28 @@ static void formulas_hold_for_20_steps(void)
 			const hg_step_info info = info_of(&b);
 			CHECK(info.applied && info.nonfinite == 0 && !info.first_nonfinite && info.steps == t &&
 			      info.skipped == 0);
-			CHECK_WITHIN(info.grad_norm, norm, SIZE * TENSORS * 0x1p-52 * norm); /* f64 sums */
+			/* the library sums in f64 */
+			CHECK_WITHIN(info.grad_norm, norm, SIZE * TENSORS * 0x1p-52 * norm);
 		}
 		float statistics[COLS];
 		CHECK_OK(hg_tensor_download(hg_param_master(b.buffer), statistics, HG_F32));
 		for (int i = 0; i < COLS; i++)
 			CHECK(statistics[i] == 1.0f);
-		bench_close(&b);
+		case_close(&b);
 	}
 }
 
-/* An infinite or undefined gradient: nothing moves but the scale; afterwards the formulas go on as
- * if the step had not been. */
-static void bad_steps_are_skipped_and_the_scale_moves(void)
+/* A step with an infinite or NaN gradient changes nothing but the loss scale. Later steps follow
+ * the formulas as if it had not been. */
+static void nonfinite_steps_are_skipped(void)
 {
 	for (int which = 0; which < METHODS; which++) {
 		hg_policy policy = hg_policy_fp16();
-		struct bench b;
+		struct optim_case b;
 		test_reseed(100 + (uint64_t)which);
 		policy.loss_scale.init_scale = 1024.0f;
 		policy.loss_scale.growth_interval = 4;
-		bench_open(&b, &methods[which].config, &policy);
+		case_open(&b, &methods[which].config, &policy);
 		float scale = 1024.0f;
 		int applied = 0, run = 0;
 		for (int step = 1; step <= STEPS; step++) {
@@ -270,34 +272,36 @@ static void bad_steps_are_skipped_and_the_scale_moves(void)
 			else
 				CHECK(!info.first_nonfinite);
 		}
-		bench_close(&b);
+		case_close(&b);
 	}
 }
 
-/* Where all gradients together are longer than clip_norm, each moves its weight as one shortened by
- * the same factor would; shorter ones are left alone. */
+/* Where the norm of all gradients together exceeds clip_norm, all are multiplied by clip_norm /
+ * norm. Otherwise they are not changed. */
 static void long_gradients_are_clipped(void)
 {
 	for (int longer = 0; longer < 2; longer++) {
 		const hg_policy policy = hg_policy_fp16();
 		hg_optim_config config = methods[0].config;
-		struct bench b;
+		struct optim_case b;
 		test_reseed(9);
 		config.clip_norm = longer ? 1.5f : 1e3f;
-		bench_open(&b, &config, &policy);
+		case_open(&b, &config, &policy);
 		const double norm = gradients_make(&b, info_of(&b).loss_scale),
 		             factor = longer ? 1.5 / norm : 1.0;
 		CHECK_OK(hg_optim_step(b.optim));
-		CHECK_WITHIN(info_of(&b).grad_norm, norm, SIZE * TENSORS * 0x1p-52 * norm); /* as it was */
+		/* the norm before clipping */
+		CHECK_WITHIN(info_of(&b).grad_norm, norm, SIZE * TENSORS * 0x1p-52 * norm);
 		for (int k = 0; k < TENSORS; k++)
 			for (int i = 0; i < SIZE; i++) {
 				struct element *p = &b.state[k][i];
 				const double g = factor * (double)b.gradient[k][i], lr = b.lr[k];
 				sgd(p, &config, lr, b.decay[k], g);
-				p->w.e += 2 * slack * u * lr * fabs(g); /* the factor, and the product with it */
+				/* roundings of the factor and of the product */
+				p->w.e += 2 * slack * u * lr * fabs(g);
 			}
 		weights_check(&b, longer ? "clipped" : "not clipped");
-		bench_close(&b);
+		case_close(&b);
 	}
 }
 
@@ -306,27 +310,27 @@ static void two_runs_give_the_same_bits(void)
 	float bits[2][TENSORS][SIZE];
 	for (int run = 0; run < 2; run++) {
 		const hg_policy policy = hg_policy_fp16();
-		struct bench b;
+		struct optim_case b;
 		test_reseed(7);
-		bench_open(&b, &methods[METHODS - 1].config, &policy);
+		case_open(&b, &methods[METHODS - 1].config, &policy);
 		for (int t = 0; t < STEPS; t++) {
 			(void)gradients_make(&b, 65536.0f);
 			CHECK_OK(hg_optim_step(b.optim));
 		}
 		for (int k = 0; k < TENSORS; k++)
 			CHECK_OK(hg_tensor_download(hg_param_master(b.param[k]), bits[run][k], HG_F32));
-		bench_close(&b);
+		case_close(&b);
 	}
 	CHECK(memcmp(bits[0], bits[1], sizeof bits[0]) == 0);
 }
 
-static void mistakes_are_named(void)
+static void mistakes_are_refused_by_name(void)
 {
-	struct bench b;
+	struct optim_case b;
 	hg_optim *other = NULL;
 	int group = 0;
 	test_reseed(8);
-	bench_open(&b, &methods[0].config, NULL);
+	case_open(&b, &methods[0].config, NULL);
 	hg_optim_config bad = HG_OPTIM_CONFIG_INIT;
 	bad.lr = NAN;
 	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
@@ -356,17 +360,17 @@ static void mistakes_are_named(void)
 	hg_param *late = NULL;
 	CHECK_OK(hg_params_add(b.params, "late", 1, 1, HG_INIT_ZEROS, 0, &late));
 	CHECK_STATUS(hg_optim_step(b.optim), HG_ERR_STATE);
-	bench_close(&b);
+	case_close(&b);
 }
 
-/* Callers with older headers: what their struct lacks is at its default, what they cannot take is
- * not written. */
-static void shorter_structs_are_understood(void)
+/* A program that was compiled with older headers passes shorter structs. Missing fields of the
+ * configuration have their defaults, and fields that the info lacks are not written. */
+static void older_structs_are_understood(void)
 {
-	struct bench b;
+	struct optim_case b;
 	hg_optim *other = NULL;
 	test_reseed(8);
-	bench_open(&b, &methods[0].config, NULL);
+	case_open(&b, &methods[0].config, NULL);
 	hg_optim_config c = methods[4].config;
 	c.size = offsetof(hg_optim_config, beta2);
 	c.beta2 = 5.0f;
@@ -380,12 +384,12 @@ static void shorter_structs_are_understood(void)
 	info.size = 0;
 	CHECK_STATUS(hg_optim_info(other, &info), HG_ERR_ARG);
 	hg_optim_free(other);
-	bench_close(&b);
+	case_close(&b);
 }
 
-/* A weight beyond what tapes rest on is told with the first step that ran with it, and until a tape
- * is recorded anew. */
-static void outgrown_weights_are_told(void)
+/* The info of a step names a weight that is larger than tapes assume, from the first step that ran
+ * with it until a tape is recorded again. */
+static void outgrown_weights_are_reported(void)
 {
 	hg_context *ctx = test_context();
 	hg_params *params = NULL;
@@ -407,9 +411,9 @@ static void outgrown_weights_are_told(void)
 	for (int i = 0; i < 3; i++)
 		ones[i] *= 65536.0f; /* the loss scale */
 	CHECK_OK(hg_tensor_upload(hg_param_grad(small), ones, HG_F32));
-	CHECK_OK(hg_optim_step(optim)); /* 0 - 2: beyond 1 */
+	CHECK_OK(hg_optim_step(optim)); /* the weights become -2; assumed was 1 */
 	CHECK_OK(hg_optim_info(optim, &info));
-	CHECK(info.outgrown == NULL); /* this step ran with 0 */
+	CHECK(info.outgrown == NULL); /* this step ran with the old weights */
 	CHECK_OK(hg_optim_step(optim));
 	CHECK_OK(hg_optim_info(optim, &info));
 	CHECK(info.outgrown != NULL);
@@ -428,12 +432,10 @@ static void outgrown_weights_are_told(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(formulas_hold_for_20_steps),
-	                                         TEST(bad_steps_are_skipped_and_the_scale_moves),
-	                                         TEST(long_gradients_are_clipped),
-	                                         TEST(two_runs_give_the_same_bits),
-	                                         TEST(mistakes_are_named),
-	                                         TEST(outgrown_weights_are_told),
-	                                         TEST(shorter_structs_are_understood)};
+	static const struct test_case cases[] = {
+	    TEST(formulas_hold_for_20_steps),   TEST(nonfinite_steps_are_skipped),
+	    TEST(long_gradients_are_clipped),   TEST(two_runs_give_the_same_bits),
+	    TEST(mistakes_are_refused_by_name), TEST(outgrown_weights_are_reported),
+	    TEST(older_structs_are_understood)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -48,8 +48,8 @@ static void storage_follows_the_policy(void)
 	hg_context_free(ctx);
 }
 
-/* Glorot: |w| < sqrt(6 / (rows + cols)), Kaiming: < sqrt(1 / rows); mean 0 within 5 standard errors
- * a / sqrt(3 n); the master alike under every policy. */
+/* Glorot: |w| < sqrt(6 / (rows + cols)); Kaiming: |w| < sqrt(1 / rows). The mean is 0 within 5
+ * standard errors a / sqrt(3 n). Master weights are the same under every policy. */
 static void initial_values_are_a_function_of_seed_name_and_place(void)
 {
 	hg_context *ctx = test_context();
@@ -109,8 +109,8 @@ static void set_refuses_what_f16_cannot_hold_and_changes_nothing(void)
 	hg_context_free(ctx);
 }
 
-/* The caller's text may go. */
-static void the_policys_name_is_copied(void)
+/* The policy's name is copied, so that the text of the caller need not live on. */
+static void name_of_the_policy_is_copied(void)
 {
 	char name[] = "mine";
 	hg_context *ctx = test_context();
@@ -141,7 +141,7 @@ static void step_state_starts_from_the_policy(void)
 	hg_context_free(ctx);
 }
 
-static void bad_arguments_are_named(void)
+static void bad_arguments_are_refused_by_name(void)
 {
 	hg_context *ctx = test_context();
 	hg_params *params = make(ctx, hg_policy_fp16()), *none = NULL;
@@ -161,7 +161,7 @@ static void bad_arguments_are_named(void)
 	broken.state = HG_I32;
 	CHECK_STATUS(hg_params_create(ctx, &broken, &none), HG_ERR_ARG);
 	CHECK_CONTAINS(hg_context_error(ctx), "policy: state must be HG_F16 or HG_F32");
-	broken.size = sizeof broken.size; /* nothing else of it may be read */
+	broken.size = sizeof broken.size; /* no other field may be read */
 	CHECK_STATUS(hg_params_create(ctx, &broken, &none), HG_ERR_ARG);
 	CHECK_CONTAINS(hg_context_error(ctx), "policy: size is not that of hg_policy");
 	CHECK_STATUS(hg_params_create(NULL, NULL, &none), HG_ERR_ARG);
@@ -176,9 +176,9 @@ int main(int argc, char **argv)
 	    TEST(storage_follows_the_policy),
 	    TEST(initial_values_are_a_function_of_seed_name_and_place),
 	    TEST(set_refuses_what_f16_cannot_hold_and_changes_nothing),
-	    TEST(the_policys_name_is_copied),
+	    TEST(name_of_the_policy_is_copied),
 	    TEST(step_state_starts_from_the_policy),
-	    TEST(bad_arguments_are_named),
+	    TEST(bad_arguments_are_refused_by_name),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

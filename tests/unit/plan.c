@@ -5,8 +5,7 @@
 #include "core/plan_parts.h"
 #include "unit/faulty.h"
 
-/* Plans, brought back to the host and compared with the brute-force reading of their contract in
- * core/csr.h. */
+/* Plans, downloaded and compared with what core/csr.h promises of them, by brute force. */
 
 struct host_plan {
 	int64_t items, splits, *edge, *first, *last;
@@ -52,7 +51,8 @@ static int64_t row_of_edge(const int64_t *rowptr, int64_t rows, int64_t e)
 	return low;
 }
 
-/* Cuts run from (0, 0) to (rows, m), forward in both, and pieces have the promised sizes. */
+/* Cuts go from (0, 0) to (rows, m), both coordinates ascend, and the items between them have the
+ * promised sizes. */
 static void check_items(const struct host_plan *p, int64_t rows, int64_t m, int64_t longest)
 {
 	CHECK(p->work >= 8 && p->work <= 1024 && (p->work & (p->work - 1)) == 0);
@@ -66,8 +66,8 @@ static void check_items(const struct host_plan *p, int64_t rows, int64_t m, int6
 	}
 }
 
-/* What a kernel does with a plan: add 1 for each edge to its row, through the staging slots where a
- * row is split. owner[r] counts who finished row r. */
+/* Does what a kernel does with a plan: adds 1 for each edge to its row, through the staging slots
+ * where a row is split. owner[r] counts how often row r is completed. */
 static void run_as_a_kernel(const struct host_plan *p, int64_t rows, int64_t m,
                             const int64_t *rowptr, int64_t *sum, int64_t *owner)
 {
@@ -82,7 +82,7 @@ static void run_as_a_kernel(const struct host_plan *p, int64_t rows, int64_t m,
 				CHECK_EQ_I(row_of_edge(rowptr, rows, e), r);
 			owner[r]++;
 			if (r == p->row[k] && rowptr[r] < p->edge[k]) {
-				CHECK(e > begin); /* a row begun earlier has an edge here */
+				CHECK(e > begin); /* this item has edges of a row that began in an item before */
 				slot[2 * k] = e - begin;
 				used[2 * k] = 1;
 			} else {
@@ -103,17 +103,17 @@ static void run_as_a_kernel(const struct host_plan *p, int64_t rows, int64_t m,
 		for (int64_t k = p->first[s]; k <= p->last[s]; k++) {
 			const int64_t place = k < p->last[s] ? 2 * k + 1 : 2 * k;
 			CHECK(used[place] == 1);
-			used[place] = 2; /* each slot is read once */
+			used[place] = 2; /* each slot is added once */
 			sum[p->split[s]] += slot[place];
 		}
 	}
 	for (int64_t i = 0; i < 2 * p->items; i++)
-		CHECK(used[i] != 1); /* and none is forgotten */
+		CHECK(used[i] != 1); /* and all of them are */
 	free(slot);
 	free(used);
 }
 
-/* Split rows by definition: rows whose first and last edge lie in different items. */
+/* Counts split rows by their definition: their first and their last edge are in different items. */
 static int64_t count_splits(const struct host_plan *p, int64_t rows, const int64_t *rowptr)
 {
 	int64_t splits = 0, k = 0;
@@ -127,7 +127,7 @@ static int64_t count_splits(const struct host_plan *p, int64_t rows, const int64
 	return splits;
 }
 
-/* Where part `place` lies among the items: the row and the item of its first entry. */
+/* The row and the item of the first edge of part `place`. */
 static int64_t item_of(const struct host_plan *p, int64_t entry)
 {
 	int64_t low = 0, high = p->items;
@@ -140,7 +140,7 @@ static int64_t item_of(const struct host_plan *p, int64_t entry)
 	return low;
 }
 
-/* A part is what one item has of one row, all of it, and knows where its sum goes. */
+/* A part is all edges of one row in one item. It knows where its sum is stored. */
 static void check_part(const struct host_plan *p, const int64_t *rowptr,
                        const struct hg__plan_part *part)
 {
@@ -158,7 +158,8 @@ static void check_part(const struct host_plan *p, const int64_t *rowptr,
 	                                             : -1);
 }
 
-/* The list of parts has each part once, by class, and longest first where that is promised. */
+/* The list has every part once, grouped by class, and the longest parts first where that is
+ * promised. */
 static void check_parts(hg_context *ctx, int64_t rows, const int64_t *rowptr,
                         enum hg__part_order order)
 {
@@ -184,7 +185,8 @@ static void check_parts(hg_context *ctx, int64_t rows, const int64_t *rowptr,
 	CHECK_EQ_I(entries, rowptr[rows]);
 	for (int64_t r = 0; r < rows; r++)
 		empty -= rowptr[r] == rowptr[r + 1];
-	CHECK_EQ_I(empty, 0); /* a part for each row without edges, and no other empty one */
+	/* a row without edges has one empty part, and there are no other empty parts */
+	CHECK_EQ_I(empty, 0);
 	free(seen);
 	free(part);
 	free_plan(&p);
@@ -223,7 +225,7 @@ static void check_plan(hg_context *ctx, int64_t rows, const int64_t *rowptr)
 	hg__plan_free(ctx, plan);
 }
 
-/* rowptr from degrees. */
+/* Computes rowptr from degrees. */
 static int64_t *pointers(int64_t rows, const int64_t *degree)
 {
 	int64_t *rowptr = malloc((size_t)(rows + 1) * sizeof *rowptr);
@@ -241,7 +243,7 @@ static void check_degrees(hg_context *ctx, int64_t rows, const int64_t *degree)
 	free(rowptr);
 }
 
-static void nothing_at_all(void)
+static void graph_without_rows_has_a_plan(void)
 {
 	hg_context *ctx = test_context();
 	const int64_t rowptr[] = {0};
@@ -254,9 +256,9 @@ static void nothing_at_all(void)
 	hg_context_free(ctx);
 }
 
-/* Two rows of every pair of degrees around multiples of an item: all ways in which a cut can
- * fall. */
-static void every_place_of_a_cut(void)
+/* Two rows with every pair of degrees near multiples of an item's size: every way in which a cut
+ * can lie. */
+static void cuts_may_lie_anywhere(void)
 {
 	hg_context *ctx = test_context();
 	int64_t degree[3];
@@ -290,7 +292,7 @@ static void a_hub_among_isolated_rows(void)
 	hg_context_free(ctx);
 }
 
-/* Rows that fill items exactly: ends that would stand alone behind a cut. */
+/* Rows that fill items exactly. Their ends would be alone after a cut. */
 static void rows_that_end_at_cuts(void)
 {
 	hg_context *ctx = test_context();
@@ -306,7 +308,7 @@ static void rows_that_end_at_cuts(void)
 	hg_context_free(ctx);
 }
 
-/* Power laws, long runs of empty rows, all sizes of item. */
+/* Random graphs: power laws, long runs of empty rows, and all sizes of items. */
 static void random_graphs(void)
 {
 	hg_context *ctx = test_context();
@@ -365,7 +367,7 @@ static hg_status scene(hg_context *ctx)
 	return status;
 }
 
-static void every_allocation_may_fail(void)
+static void failed_allocations_are_reported(void)
 {
 	CHECK_EQ_I(faulty_sweep(scene), 1 + 5 + 5 + 3);
 }
@@ -373,14 +375,14 @@ static void every_allocation_may_fail(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(nothing_at_all),
-	    TEST(every_place_of_a_cut),
+	    TEST(graph_without_rows_has_a_plan),
+	    TEST(cuts_may_lie_anywhere),
 	    TEST(isolated_rows_only),
 	    TEST(a_hub_among_isolated_rows),
 	    TEST(rows_that_end_at_cuts),
 	    TEST(random_graphs),
 	    TEST(small_graphs_have_short_items_and_large_ones_long),
-	    TEST(every_allocation_may_fail),
+	    TEST(failed_allocations_are_reported),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -39,7 +39,7 @@ static void functions_and_names_agree(void)
 	}
 }
 
-static void an_unknown_name_changes_nothing(void)
+static void unknown_name_changes_nothing(void)
 {
 	hg_policy p, before;
 	memset(&p, 0x5A, sizeof p);
@@ -58,7 +58,7 @@ static void bad(hg_policy p, const char *part)
 	CHECK_CONTAINS(hg__policy_fault(&p), part);
 }
 
-static void each_fault_is_named(void)
+static void each_mistake_is_refused_by_name(void)
 {
 	hg_policy p;
 	CHECK_STATUS(hg_policy_check(NULL), HG_ERR_ARG);
@@ -87,7 +87,7 @@ static void each_fault_is_named(void)
 #undef BREAK
 }
 
-static void a_scaler_that_is_off_is_not_inspected(void)
+static void disabled_loss_scale_is_not_checked(void)
 {
 	hg_policy p = hg_policy_fp16();
 	p.loss_scale.enabled = 0;
@@ -114,9 +114,9 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {TEST(names_give_policies),
 	                                         TEST(functions_and_names_agree),
-	                                         TEST(an_unknown_name_changes_nothing),
-	                                         TEST(each_fault_is_named),
-	                                         TEST(a_scaler_that_is_off_is_not_inspected),
+	                                         TEST(unknown_name_changes_nothing),
+	                                         TEST(each_mistake_is_refused_by_name),
+	                                         TEST(disabled_loss_scale_is_not_checked),
 	                                         TEST(verdicts_have_names)};
 	return RUN_TESTS(argc, argv, cases);
 }

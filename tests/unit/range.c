@@ -28,17 +28,17 @@ static void f32_narrows_nothing(void)
 	CHECK_WITHIN(hg__resolve(&n).bound, 1e30, 1e23);
 	n.bound = INFINITY;
 	CHECK(hg__resolve(&n).verdict == HG_EXACT && isinf(hg__resolve(&n).bound));
-	n.bound = 3.4028235e38; /* with its rounding it may pass the largest float */
+	n.bound = 3.4028235e38; /* with its rounding it may exceed the largest float */
 	CHECK(isinf(hg__resolve(&n).bound));
 }
 
-static void the_border_is_65520_less_rounding(void)
+static void bound_of_65520_allows_for_rounding(void)
 {
 	CHECK_EQ_I(verdict(narrowing(0)), HG_PROVED);
 	CHECK_EQ_I(verdict(narrowing(65504)), HG_PROVED);
 	CHECK_EQ_I(verdict(narrowing(65519)), HG_PROVED);
 	CHECK_EQ_I(verdict(narrowing(65520)), HG_GUARDED);
-	/* one f32 rounding may lift it to 65520 */
+	/* one rounding in f32 may make it 65520 */
 	CHECK_EQ_I(verdict(narrowing(65519.999)), HG_GUARDED);
 	struct hg__narrowing deep = narrowing(65500);
 	CHECK_EQ_I(verdict(deep), HG_PROVED);
@@ -46,12 +46,12 @@ static void the_border_is_65520_less_rounding(void)
 	CHECK_EQ_I(verdict(deep), HG_GUARDED);
 }
 
-static void what_is_unknown_is_not_proved(void)
+static void unknown_bounds_are_not_proved(void)
 {
 	CHECK_EQ_I(verdict(narrowing(INFINITY)), HG_GUARDED);
 	CHECK_EQ_I(verdict(narrowing((double)NAN)), HG_GUARDED);
 	struct hg__narrowing n = narrowing(1);
-	n.rounding.depth = 1e9; /* no error bound holds */
+	n.rounding.depth = 1e9; /* no bound on the error of the sum holds */
 	CHECK_EQ_I(verdict(n), HG_GUARDED);
 	n = narrowing(1);
 	n.accumulate = HG_ACC_F16_NAIVE;
@@ -59,7 +59,7 @@ static void what_is_unknown_is_not_proved(void)
 	CHECK_EQ_I(verdict(n), HG_GUARDED);
 }
 
-static void the_policy_decides_what_happens_unproved(void)
+static void policy_decides_about_unproved_results(void)
 {
 	struct hg__narrowing n = narrowing(1e6);
 	CHECK_EQ_I(verdict(n), HG_GUARDED);
@@ -74,8 +74,9 @@ static void the_policy_decides_what_happens_unproved(void)
 	CHECK_EQ_I(verdict(n), HG_PROVED);
 }
 
-/* The bound that comes out holds for what is stored: any f32 sum within the bound, rounded. */
-static void the_bound_covers_the_stored_value(void)
+/* The resulting bound holds for the stored number: any sum in f32 within the bound, rounded to
+ * f16. */
+static void bound_covers_the_stored_value(void)
 {
 	for (int i = 0; i < 200000; i++) {
 		const double bound = ldexp(1 + test_uniform(), (int)test_below(46) - 30);
@@ -91,9 +92,9 @@ static void the_bound_covers_the_stored_value(void)
 	}
 }
 
-/* A star: a hub of 70,000 neighbours at 10. Scaled after the sum, 700,000 does not fit; batch by
- * batch, 640 does, whatever the degree. */
-static void the_discretized_guarantee(void)
+/* A hub with 70,000 neighbours of value 10. If it is scaled after the sum, 700,000 does not fit. If
+ * every batch is scaled, 640 fits, whatever the degree. */
+static void discretized_sums_are_proved_at_any_degree(void)
 {
 	struct hg__narrowing n = narrowing(10);
 	n.rounding.depth = 100;
@@ -134,9 +135,9 @@ static struct hg__decision assuming(double unconditional, double assumed, hg_unp
 	return hg__decide(n);
 }
 
-/* Proved for all weights is proved; proved for those that are assumed is guarded, whatever the
- * policy does with what is not proved at all. */
-static void what_is_assumed_of_weights_is_guarded(void)
+/* A result that is proved for all weights is proved. One that is proved for the assumed weights is
+ * guarded, whatever the policy does with an unproved result. */
+static void assumed_bounds_are_guarded(void)
 {
 	for (int u = HG_UNPROVED_GUARD; u <= HG_UNPROVED_REFUSE; u++) {
 		const struct hg__decision sure = assuming(100, 10, (hg_unproved)u),
@@ -156,7 +157,7 @@ static void what_is_assumed_of_weights_is_guarded(void)
 	CHECK_WITHIN(promoted.bound[HG__UNCONDITIONAL], 1e12, 1e6);
 }
 
-static void where_a_bound_comes_from(void)
+static void evidence_names_where_a_bound_comes_from(void)
 {
 	CHECK_EQ_I(hg__evidence_of(10, 10), HG_EVIDENCE_PROVED);
 	CHECK_EQ_I(hg__evidence_of(INFINITY, 10), HG_EVIDENCE_MEASURED);
@@ -176,14 +177,14 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(f32_narrows_nothing),
-	    TEST(the_border_is_65520_less_rounding),
-	    TEST(what_is_unknown_is_not_proved),
-	    TEST(the_policy_decides_what_happens_unproved),
-	    TEST(the_bound_covers_the_stored_value),
-	    TEST(the_discretized_guarantee),
+	    TEST(bound_of_65520_allows_for_rounding),
+	    TEST(unknown_bounds_are_not_proved),
+	    TEST(policy_decides_about_unproved_results),
+	    TEST(bound_covers_the_stored_value),
+	    TEST(discretized_sums_are_proved_at_any_degree),
 	    TEST(partial_sums_do_not_matter_in_f32),
-	    TEST(what_is_assumed_of_weights_is_guarded),
-	    TEST(where_a_bound_comes_from),
+	    TEST(assumed_bounds_are_guarded),
+	    TEST(evidence_names_where_a_bound_comes_from),
 	    TEST(worse_of_two_verdicts),
 	};
 	return RUN_TESTS(argc, argv, cases);

@@ -6,7 +6,7 @@
 
 /* Known answers of Philox4x32-10: zeros, ones, and the digits of pi, as its authors published
  * them. */
-static void known_answers(void)
+static void published_numbers_are_reproduced(void)
 {
 	static const struct {
 		uint32_t counter[4];
@@ -48,8 +48,8 @@ static void uniforms_lie_in_the_unit_interval(void)
 	CHECK_WITHIN(squares / n, 1.0 / 3, 5 * sqrt(4.0 / 45 / n));
 }
 
-/* Any change of seed, stream, row, quad or step gives other numbers. */
-static void every_coordinate_counts(void)
+/* A change of seed, stream, row, quad or step changes the numbers. */
+static void every_coordinate_changes_the_numbers(void)
 {
 	const uint64_t key = hg__rng_key(1, 2);
 	const uint32_t here = hg__rng_quad(key, 3, 4, 5).w[0];
@@ -64,8 +64,8 @@ static void every_coordinate_counts(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(known_answers),
+	static const struct test_case cases[] = {TEST(published_numbers_are_reproduced),
 	                                         TEST(uniforms_lie_in_the_unit_interval),
-	                                         TEST(every_coordinate_counts)};
+	                                         TEST(every_coordinate_changes_the_numbers)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -27,9 +27,9 @@ static void defaults_are_pytorchs(void)
 	      s.skipped == 0);
 }
 
-/* PyTorch's rule, told a second time: halve and start over, or double after 2000 finite steps in a
- * row. */
-static void a_long_run_follows_pytorch(void)
+/* PyTorch's rule, implemented a second time: half the scale and start again, or double it after
+ * 2000 finite steps in a row. */
+static void long_run_follows_pytorch(void)
 {
 	const hg_loss_scale_config c = defaults();
 	hg_loss_scale s = start(&c);
@@ -63,16 +63,16 @@ static void hysteresis_tolerates_then_backs_off(void)
 	c.growth_interval = 2;
 	hg_loss_scale s = start(&c);
 	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 1), HG_STEP_SKIPPED_TOLERATED);
-	/* one finite step does not refill */
+	/* one finite step does not reset the tolerance */
 	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 0), HG_STEP_APPLIED);
 	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 1), HG_STEP_SKIPPED_TOLERATED);
 	CHECK(s.scale == 65536.0f);
 	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 1), HG_STEP_SKIPPED_BACKOFF);
-	/* used up: every bad step counts */
+	/* the tolerance is used up: every bad step halves the scale */
 	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 1), HG_STEP_SKIPPED_BACKOFF);
 	CHECK(s.scale == 16384.0f);
 	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 0), HG_STEP_APPLIED);
-	/* growth refills the tolerance */
+	/* when the scale grows, the tolerance is reset */
 	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 0), HG_STEP_APPLIED_GREW);
 	CHECK(s.scale == 32768.0f && s.tolerance == 3);
 	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 1), HG_STEP_SKIPPED_TOLERATED);
@@ -97,8 +97,8 @@ static void floor_and_ceiling_hold(void)
 	CHECK(s.scale == 5.0f);
 }
 
-/* min = init = max: a fixed scale, as an old script wants it. */
-static void a_fixed_scale(void)
+/* min = init = max is a fixed scale. */
+static void fixed_scale_never_moves(void)
 {
 	hg_loss_scale_config c = defaults();
 	c.init_scale = c.min_scale = c.max_scale = 128.0f;
@@ -121,7 +121,7 @@ static void disabled_stays_at_one_and_still_skips(void)
 	CHECK(s.scale == 1.0f && s.skipped == 1 && s.applied == 1);
 }
 
-static void history_is_a_ring(void)
+static void history_keeps_the_last_steps(void)
 {
 	hg_loss_scale_config c = defaults();
 	c.growth_interval = 3;
@@ -139,7 +139,7 @@ static void history_is_a_ring(void)
 	}
 }
 
-static void a_bad_configuration_changes_nothing(void)
+static void bad_configuration_changes_nothing(void)
 {
 	hg_loss_scale_config c = defaults();
 	hg_loss_scale s, before;
@@ -170,13 +170,13 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(defaults_are_pytorchs),
-	    TEST(a_long_run_follows_pytorch),
+	    TEST(long_run_follows_pytorch),
 	    TEST(hysteresis_tolerates_then_backs_off),
 	    TEST(floor_and_ceiling_hold),
-	    TEST(a_fixed_scale),
+	    TEST(fixed_scale_never_moves),
 	    TEST(disabled_stays_at_one_and_still_skips),
-	    TEST(history_is_a_ring),
-	    TEST(a_bad_configuration_changes_nothing),
+	    TEST(history_keeps_the_last_steps),
+	    TEST(bad_configuration_changes_nothing),
 	    TEST(every_reason_has_its_text),
 	};
 	return RUN_TESTS(argc, argv, cases);

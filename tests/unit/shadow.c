@@ -3,8 +3,8 @@
 #include "halfgraph/shadow.h"
 #include "unit/tape.h"
 
-/* Shadow ops: a half with the bits of the plain op, or an error that says which bound failed,
- * whatever the policy does about what is not proved. */
+/* Shadow ops: the result is a half with the bits of the plain op, or there is an error that says
+ * which bound failed, whatever the policy does with unproved results. */
 
 enum { ROWS = 9, COLS = 5, HEADS = 2 };
 
@@ -13,7 +13,7 @@ struct operands {
 	hg_graph *graph;
 };
 
-/* log needs numbers that keep away from 0. */
+/* log needs numbers that are known to be at least something above 0. */
 static hg_var plain_log(hg_tape *t, const struct operands *o)
 {
 	return hg_log(t, hg_exp(t, o->x));
@@ -55,11 +55,11 @@ static hg_var shadow_edge_softmax(hg_tape *t, const struct operands *o)
 	return hg_shadow_edge_softmax(t, o->graph, o->x);
 }
 
-/* amax: what is said of |X|. inside: the bound that still is a half; beyond: the one that is not,
- * and what the sentence says then; 0: there is none. */
+/* amax: the bound of |X| that the tape is told. inside: a bound with which the result is a half.
+ * beyond: a bound with which it is not, and the error message then; 0: there is none. */
 static const struct row {
 	const char *name;
-	/* plain and shadow: of X alone, or of more */
+	/* the op and its shadow, of X alone or of several operands */
 	hg_var (*of_x[2])(hg_tape *, hg_var), (*of[2])(hg_tape *, const struct operands *);
 	double inside, beyond;
 	const char *reach, *because;
@@ -114,7 +114,7 @@ static hg_policy policy_of(hg_unproved unproved)
 	return policy;
 }
 
-/* Numbers of size 1 with the bound `amax` said of them; divisors 0.25 and up. */
+/* Numbers of magnitude 1, whose bound is said to be `amax`. Divisors are at least 0.25. */
 static struct operands operands_of(struct bench *b, hg_tape *tape, int64_t rows, int64_t cols,
                                    double amax)
 {
@@ -131,9 +131,9 @@ static struct operands operands_of(struct bench *b, hg_tape *tape, int64_t rows,
 	                         hg_tape_input(tape, b->tensor[2], "labels", -1.0), b->graph};
 }
 
-/* Below 0 there is no root: one of numbers of any sign is not proved, and no shadow op, whatever
- * their size. */
-static void a_root_needs_a_sign(void)
+/* Negative numbers have no root. So the root of numbers of any sign is not proved, and is no shadow
+ * op, however small they are. */
+static void root_needs_numbers_above_0(void)
 {
 	const float below[] = {4.0f, -1.0f, 0.0f, 1.0f, 2.0f, 3.0f},
 	            above[] = {4.0f, 1.0f, 0.0f, 1.0f, 2.0f, 3.0f};
@@ -144,7 +144,7 @@ static void a_root_needs_a_sign(void)
 			const hg_tensor *numbers = tensor_of(&b, HG_F16, 2, 3, good ? above : below, HG_F32);
 			hg_var x = constant ? hg_tape_input(b.tape, numbers, "x", 4.0)
 			                    : hg_tape_variable(b.tape, numbers, "x");
-			if (good && !constant) /* of a variable nothing else tells the sign */
+			if (good && !constant) /* of a variable nothing is known but its magnitude */
 				x = hg_relu(b.tape, x);
 			const hg_var y = hg_sqrt(b.tape, x);
 			CHECK(y.id >= 0);
@@ -167,7 +167,7 @@ static float *result(hg_tape *tape, hg_var y)
 	return download(hg_tape_value(tape, y));
 }
 
-/* Proved for bounded numbers under any policy, with the bits of the plain op. */
+/* The result of bounded numbers is proved under every policy, with the bits of the plain op. */
 static void is_a_half(const struct row *op, hg_unproved unproved, int64_t rows, int64_t cols)
 {
 	struct bench b;
@@ -199,22 +199,22 @@ static void is_a_half(const struct row *op, hg_unproved unproved, int64_t rows, 
 	bench_close(&b);
 }
 
-static void bounded_numbers_are_halves(void)
+static void bounded_results_are_halves(void)
 {
 	for (int i = 0; i < OPS; i++)
 		for (int u = HG_UNPROVED_GUARD; u <= HG_UNPROVED_REFUSE; u++) {
 			is_a_half(&table[i], (hg_unproved)u, ROWS, COLS);
-			if (table[i].of[0] == plain_edge_softmax) /* as many rows as the graph has edges */
+			if (table[i].of[0] == plain_edge_softmax) /* one row for each edge of the graph */
 				continue;
 			is_a_half(&table[i], (hg_unproved)u, 1, COLS);
-			if (table[i].of[0] != plain_xent) /* which wants a class */
+			if (table[i].of[0] != plain_xent) /* a label has to be a class */
 				is_a_half(&table[i], (hg_unproved)u, ROWS, 0);
 		}
 }
 
-/* Beyond that the sentence has the bound, the limit, and where the bound comes from; the plain op
- * goes on under a policy that guards or promotes. */
-static void the_sentence_has_the_bound(void)
+/* Where it is not proved, the message has the bound, the limit, and the rule the bound comes from.
+ * The plain op is accepted under a policy that guards or promotes. */
+static void error_names_the_bound_and_its_rule(void)
 {
 	for (int i = 0; i < OPS; i++)
 		for (int u = HG_UNPROVED_GUARD; table[i].beyond > 0.0 && u <= HG_UNPROVED_REFUSE; u++) {
@@ -236,8 +236,8 @@ static void the_sentence_has_the_bound(void)
 		}
 }
 
-/* A logarithm or quotient of numbers of which nothing is known but how large they are. */
-static void what_may_be_zero_is_refused(void)
+/* Logarithm and quotient, where only the magnitude of the operand is known, so that it may be 0. */
+static void operands_that_may_be_0_are_refused(void)
 {
 	for (int i = 0; i < 2; i++) {
 		struct bench b;
@@ -253,8 +253,9 @@ static void what_may_be_zero_is_refused(void)
 	}
 }
 
-/* A weight may grow: behind the assumption that it does not, a half is guarded, and taken. */
-static void measured_bounds_are_taken(void)
+/* A weight may grow. As long as it is assumed that it does not, the result is a guarded half, which
+ * is accepted. */
+static void assumed_bounds_are_accepted(void)
 {
 	struct bench b;
 	bench_open(&b, test_context(), policy_of(HG_UNPROVED_REFUSE), HG_TRAIN);
@@ -263,7 +264,8 @@ static void measured_bounds_are_taken(void)
 	CHECK_MSG(y.id >= 0, "%s", hg_context_error(b.ctx));
 	CHECK_EQ_I(b.tape->recording.entry[0].node.verdict, HG_GUARDED);
 	CHECK_EQ_I(b.tape->recording.entry[1].node.verdict, HG_GUARDED);
-	/* the assumption broke: where a plain op goes on in f32, this one ends */
+	/* The assumption does not hold any more. A plain op would be computed in f32; the shadow op is
+	 * an error. */
 	int news = 0, shift = 0;
 	hg_tape *again = NULL;
 	CHECK_OK(hg__tape_promote(b.tape, 0, &shift, &news));
@@ -275,16 +277,17 @@ static void measured_bounds_are_taken(void)
 	bench_close(&b);
 }
 
-/* What keeps away from 0, and has a sign, keeps both on its way through sums, means, norms, roots,
- * multiples and casts. */
-static void facts_pass_through(void)
+/* Numbers that are known to keep away from 0, or to have a sign, still are after sums, means,
+ * norms, roots, scaling and casts. */
+static void known_facts_pass_through_ops(void)
 {
 	struct bench b;
 	bench_open(&b, test_context(), policy_of(HG_UNPROVED_REFUSE), HG_EVAL);
 	hg_tape *t = b.tape;
 	const struct operands o = operands_of(&b, t, ROWS, COLS, 3.0);
 	const hg_var e = hg_shadow_exp(t, o.x), sum = hg_shadow_row_sum(t, e);
-	const hg_var share = hg_shadow_div(t, e, sum); /* a softmax by hand: at most e^3 / (5 e^-3) */
+	/* a softmax from its parts: at most e^3 / (5 e^-3) */
+	const hg_var share = hg_shadow_div(t, e, sum);
 	const hg_var lse = hg_shadow_log(t, sum),
 	             root = hg_shadow_log(t, hg_shadow_sqrt(t, hg_shadow_row_mean(t, e)));
 	const hg_var unit = hg_shadow_div(t, o.x, hg_shadow_row_norm(t, hg_add(t, e, e)));
@@ -309,8 +312,9 @@ static void facts_pass_through(void)
 	bench_close(&b);
 }
 
-/* An operand in f32 is named, whoever made it so; and a tape in f32 has no halves. */
-static void f32_operands_are_named(void)
+/* An operand in f32 is refused by name, whether the user or the tape has made it so. A tape of
+ * policy fp32 has no halves. */
+static void f32_operands_are_refused_by_name(void)
 {
 	struct bench b;
 	bench_open(&b, test_context(), policy_of(HG_UNPROVED_PROMOTE), HG_EVAL);
@@ -336,8 +340,8 @@ static void f32_operands_are_named(void)
 	bench_close(&b);
 }
 
-/* The gradient of a norm is the row's direction, 0 where there is none. */
-static void gradients_come_through(void)
+/* The gradient of a norm is the row divided by its norm, and 0 where the norm is 0. */
+static void shadow_ops_have_gradients(void)
 {
 	static const float x[] = {3, 4, 0, 0, -5, 12}, t[] = {0, 0, 0};
 	struct bench b;
@@ -362,10 +366,10 @@ static void gradients_come_through(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(bounded_numbers_are_halves),  TEST(the_sentence_has_the_bound),
-	    TEST(what_may_be_zero_is_refused), TEST(measured_bounds_are_taken),
-	    TEST(facts_pass_through),          TEST(f32_operands_are_named),
-	    TEST(gradients_come_through),      TEST(a_root_needs_a_sign),
+	    TEST(bounded_results_are_halves),         TEST(error_names_the_bound_and_its_rule),
+	    TEST(operands_that_may_be_0_are_refused), TEST(assumed_bounds_are_accepted),
+	    TEST(known_facts_pass_through_ops),       TEST(f32_operands_are_refused_by_name),
+	    TEST(shadow_ops_have_gradients),          TEST(root_needs_numbers_above_0),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

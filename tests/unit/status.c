@@ -20,13 +20,13 @@ static void signs_mean_what_they_say(void)
 	      HG_INFO_DIFFERS > 0 && HG_INFO_SUSPECT > 0);
 }
 
-static void an_unknown_status_has_a_name_too(void)
+static void unknown_status_has_a_name(void)
 {
 	CHECK_STR(hg_status_name((hg_status)-999), "HG_UNKNOWN");
 	CHECK_STR(hg_status_text((hg_status)999), "unknown status");
 }
 
-static void the_version_is_that_of_the_headers(void)
+static void version_is_that_of_the_headers(void)
 {
 	int major = -1, minor = -1, patch = -1;
 	CHECK_EQ_I(hg_version(), HG_VERSION);
@@ -38,6 +38,6 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(codes_names_and_texts), TEST(signs_mean_what_they_say),
-	    TEST(an_unknown_status_has_a_name_too), TEST(the_version_is_that_of_the_headers)};
+	    TEST(unknown_status_has_a_name), TEST(version_is_that_of_the_headers)};
 	return RUN_TESTS(argc, argv, cases);
 }

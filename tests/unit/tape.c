@@ -1,9 +1,9 @@
-/* Recording: mistakes, types, casts. */
+/* Recording on a tape: mistakes, types and casts. */
 #include <math.h>
 
 #include "unit/tape.h"
 
-static void the_first_mistake_stays(void)
+static void first_mistake_is_kept(void)
 {
 	struct bench b;
 	bench_open(&b, test_context(), hg_policy_fp32(), HG_TRAIN);
@@ -24,7 +24,7 @@ static void the_first_mistake_stays(void)
 	bench_close(&b);
 }
 
-static void what_does_not_belong_is_refused(void)
+static void objects_of_other_owners_are_refused(void)
 {
 	struct bench b, c;
 	bench_open(&b, test_context(), hg_policy_fp32(), HG_TRAIN);
@@ -60,8 +60,9 @@ static void what_does_not_belong_is_refused(void)
 	bench_close(&b);
 }
 
-/* Promote: what is proved neither for all weights nor for those that are assumed runs in f32,
- * parameters by their masters; a proved f32 operand returns to f16. */
+/* The policy decides about an unproved result. With HG_UNPROVED_PROMOTE one that is proved neither
+ * for all weights nor for assumed ones is computed in f32, with the master weights. An f32 operand
+ * that is proved to fit is cast to f16. */
 static void policies_decide_the_types(void)
 {
 	static const struct {
@@ -103,7 +104,7 @@ static void policies_decide_the_types(void)
 		CHECK_OK(hg_tape_forward(b.tape));
 		CHECK_EQ_I(hg_tensor_dtype(hg_tape_value(b.tape, mean)), HG_F16);
 		CHECK_EQ_I(hg_tensor_dtype(hg_tape_value(b.tape, y)), rows[i].out);
-		CHECK_EQ_I(b.tape->recording.entry[0].node.verdict, HG_PROVED); /* the input's cast */
+		CHECK_EQ_I(b.tape->recording.entry[0].node.verdict, HG_PROVED); /* the cast of the input */
 		CHECK_EQ_I(b.tape->recording.entry[b.tape->recording.value[hg__tape_index(b.tape, y)].node]
 		               .node.verdict,
 		           rows[i].linear);
@@ -117,9 +118,9 @@ static hg_dtype type_of(const struct bench *b, hg_var var)
 	return b->tape->recording.value[hg__tape_index(b->tape, var)].dtype;
 }
 
-/* An input that f16 cannot hold makes its node f32; the result goes back to f16 behind a guard.
+/* An op whose input may exceed f16 is computed in f32. The next result is f16 again, with a guard.
  * What the user casts to f32 stays f32. */
-static void f32_stays_where_it_must_and_no_longer(void)
+static void f32_lasts_only_where_it_is_needed(void)
 {
 	struct bench b;
 	hg_policy policy = hg_policy_fp16();
@@ -147,8 +148,8 @@ static void f32_stays_where_it_must_and_no_longer(void)
 	bench_close(&b);
 }
 
-/* Sums over neighbours run in the policy's arithmetic, all others in f32. */
-static void accumulation_is_the_policys(void)
+/* Sums over neighbours use the arithmetic of the policy, all other sums f32. */
+static void policy_decides_the_accumulation(void)
 {
 	const hg_policy policies[] = {hg_policy_fp32(), hg_policy_fp16(), hg_policy_fp16_discretized(),
 	                              hg_policy_fp16_naive()};
@@ -166,12 +167,12 @@ static void accumulation_is_the_policys(void)
 		CHECK_EQ_I(b.tape->recording.entry[0].node.accumulate, HG_ACC_F32);
 		CHECK_EQ_I(b.tape->recording.entry[1].node.accumulate, policies[i].accumulate);
 		CHECK_EQ_I(b.tape->recording.entry[1].node.verdict,
-		           i ? HG_GUARDED : HG_EXACT); /* three times 65504 */
+		           i ? HG_GUARDED : HG_EXACT); /* the bound of three numbers is 3 x 65504 */
 		bench_close(&b);
 	}
 }
 
-/* Two uses of one f32 input share one cast; a scalar is not narrowed. */
+/* Two uses of one f32 input share one cast. A scalar is not narrowed. */
 static void casts_are_made_once(void)
 {
 	struct bench b;
@@ -193,7 +194,7 @@ static void casts_are_made_once(void)
 	bench_close(&b);
 }
 
-/* What a readout has read of its batch stays as it was. */
+/* The batch of a graph cannot be changed after a readout has been recorded with it. */
 static void a_recorded_batch_is_fixed(void)
 {
 	const int64_t ptr[] = {0, 2, 4, 6, 8}, whole[] = {0, 8};
@@ -215,9 +216,9 @@ static void a_recorded_batch_is_fixed(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(the_first_mistake_stays),     TEST(what_does_not_belong_is_refused),
-	    TEST(policies_decide_the_types),   TEST(f32_stays_where_it_must_and_no_longer),
-	    TEST(accumulation_is_the_policys), TEST(casts_are_made_once),
+	    TEST(first_mistake_is_kept),           TEST(objects_of_other_owners_are_refused),
+	    TEST(policies_decide_the_types),       TEST(f32_lasts_only_where_it_is_needed),
+	    TEST(policy_decides_the_accumulation), TEST(casts_are_made_once),
 	    TEST(a_recorded_batch_is_fixed),
 	};
 	return RUN_TESTS(argc, argv, cases);

@@ -9,10 +9,10 @@
 #include "halfgraph/ops.h"
 #include "harness.h"
 
-/* What the tests of the tape share: tape.c records, tape_run.c runs, tape_plan.c looks at memory
- * and reports. */
+/* What the tests of tapes share: tape.c (recording), tape_run.c (running), tape_plan.c (memory and
+ * reports), and others. */
 
-/* What every case needs: a context, parameters, a tape. */
+/* What a case needs: a context, parameters, a tape, and the tensors and the graph that it makes. */
 struct bench {
 	hg_context *ctx;
 	hg_params *params;
@@ -52,7 +52,7 @@ static inline hg_tensor *tensor_of(struct bench *b, hg_dtype dtype, int64_t rows
 	return tensor;
 }
 
-/* Normal numbers times scale. */
+/* A tensor of standard normal numbers times `scale`. */
 static inline hg_tensor *random_tensor(struct bench *b, hg_dtype dtype, int64_t rows, int64_t cols,
                                        double scale)
 {
@@ -88,8 +88,8 @@ static inline hg_param *param(struct bench *b, const char *name, int64_t rows, i
 	return made;
 }
 
-/* Two GCN layers with dropout and a masked cross-entropy: the shape of real training. Returns the
- * loss; *logits too. */
+/* Records two GCN layers with dropout, and a masked cross-entropy if there are labels. Returns the
+ * loss, or else the logits, which *logits gets in any case. */
 static inline hg_var gcn(struct bench *b, hg_tape *tape, const hg_tensor *x,
                          const hg_tensor *labels, hg_var *logits)
 {

@@ -1,4 +1,4 @@
-/* Running: values, gradients, order of calls. */
+/* Running a tape: values, gradients, and the order of calls. */
 #include <math.h>
 
 #include "graphs.h"
@@ -52,7 +52,8 @@ static void gradients_are_central_differences(void)
 		const double below = mlp_loss(exact, exact + 12, exact + 18, exact + 20);
 		exact[i] = at;
 		const float grad = i < 12 ? dx[i] : i < 18 ? dw[i - 12] : dc[i - 18];
-		/* truncation 0 (quadratic), f32 sums of about 10 terms */
+		/* The loss is quadratic, so the difference has no truncation error. What remains is f32
+		 * sums of about 10 terms. */
 		CHECK_WITHIN(grad, (above - below) / (2.0 * step), 1e-5);
 	}
 	free(dx);
@@ -61,9 +62,9 @@ static void gradients_are_central_differences(void)
 	bench_close(&b);
 }
 
-/* y = x + 2 x + 4 x with small integers: every number is exact, so the sum of three contributions
- * must be too. One parameter used twice likewise. */
-static void contributions_are_added_up(void)
+/* y = x + 2 x + 4 x with small integers. Every number is exact, so the sum of the three gradients
+ * must be exact, too. The same for a parameter that is used twice. */
+static void gradients_of_several_uses_are_added(void)
 {
 	struct bench b;
 	bench_open(&b, test_context(), hg_policy_fp32(), HG_TRAIN);
@@ -73,7 +74,7 @@ static void contributions_are_added_up(void)
 	hg_var x = hg_tape_variable(b.tape, tensor_of(&b, HG_F32, 1, 4, one, HG_F32), "x");
 	const hg_var t = hg_tape_input(b.tape, tensor_of(&b, HG_F32, 1, 4, zero, HG_F32), "t", 0.0),
 	             q = hg_tape_param(b.tape, p);
-	const hg_var h = hg_scale(b.tape, x, 1.0f); /* an activation with three consumers, too */
+	const hg_var h = hg_scale(b.tape, x, 1.0f); /* an activation that three ops read */
 	hg_var y =
 	    hg_add(b.tape, h, hg_add(b.tape, hg_scale(b.tape, h, 2.0f), hg_scale(b.tape, h, 4.0f)));
 	y = hg_bias_add(b.tape, hg_bias_add(b.tape, y, q), q);
@@ -92,9 +93,10 @@ static void contributions_are_added_up(void)
 	bench_close(&b);
 }
 
-/* y = h A + 2 h with A's columns a and b, in small integers: the op that comes last backward adds
- * to what is there. dh = (A + 2)' dy by the equations. */
-static void an_op_adds_its_own_contribution(void)
+/* y = h A + 2 h in small integers, where A has the columns a and b. In the backward pass the op
+ * that runs last adds its part to the gradient that is there already. By the equations dh = (A +
+ * 2)' dy. */
+static void last_op_adds_to_the_gradient(void)
 {
 	for (int half = 0; half < 2; half++) {
 		struct bench b;
@@ -139,9 +141,9 @@ static void an_op_adds_its_own_contribution(void)
 	}
 }
 
-/* A parameter as the features themselves (a learnt embedding), used twice: its gradient is f32
- * whatever the ops before it run in. */
-static void parameters_may_be_features(void)
+/* A parameter in the place of features (a learnt embedding), used twice. Its gradient is f32,
+ * whatever type the ops compute in. */
+static void parameter_may_be_the_features(void)
 {
 	for (int half = 0; half < 2; half++) {
 		struct bench b;
@@ -162,7 +164,8 @@ static void parameters_may_be_features(void)
 			CHECK_OK(hg_tape_backward(b.tape));
 		}
 		float *dp = download(hg_param_grad(p));
-		for (int i = 0; i < 4; i++) { /* y = k x, dL/dx = k 2 y / 4: exact in either type */
+		/* y = k x, so dL/dx = k 2 y / 4, which is exact in either type */
+		for (int i = 0; i < 4; i++) {
 			const double k = v[i] > 0.0f ? 3.0 : 2.0;
 			CHECK_WITHIN(dp[i], (half ? 8.0 : 1.0) * k * k * (double)v[i] / 2.0, 0.0);
 		}
@@ -171,8 +174,8 @@ static void parameters_may_be_features(void)
 	}
 }
 
-/* The same operand twice: d(x + x) = 2. */
-static void one_value_in_both_places(void)
+/* One variable as both operands of an op: d(x + x) = 2 dx. */
+static void one_variable_may_be_both_operands(void)
 {
 	struct bench b;
 	bench_open(&b, test_context(), hg_policy_fp32(), HG_TRAIN);
@@ -189,8 +192,8 @@ static void one_value_in_both_places(void)
 	bench_close(&b);
 }
 
-/* fp16 gradients arrive multiplied by the loss scale: 1024 times those of fp32, within a few
- * roundings. */
+/* Gradients in fp16 are multiplied by the loss scale: they are 1024 times those of fp32, within a
+ * few roundings. */
 static void gradients_carry_the_loss_scale(void)
 {
 	double grad[2] = {0.0, 0.0};
@@ -221,7 +224,8 @@ static void gradients_carry_the_loss_scale(void)
 	CHECK_WITHIN(grad[1] / 1024.0, grad[0], 4.0 * 0x1p-11 * fabs(grad[0]));
 }
 
-/* Dead nodes do not run; a kept one does, and its value survives the backward. */
+/* An op whose result is not needed does not run. A kept one does, and its value is still there
+ * after the backward pass. */
 static hg_status count_runs(void *user, const hg_tape *tape, int32_t line, int backward,
                             const struct hg__call *call)
 {
@@ -232,7 +236,7 @@ static hg_status count_runs(void *user, const hg_tape *tape, int32_t line, int b
 	return HG_OK;
 }
 
-static void only_what_is_needed_runs(void)
+static void only_needed_ops_run(void)
 {
 	struct bench b;
 	bench_open(&b, test_context(), hg_policy_fp32(), HG_TRAIN);
@@ -241,9 +245,9 @@ static void only_what_is_needed_runs(void)
 	hg_param *unused = param(&b, "unused", 3, 3), *w = param(&b, "w", 3, 2);
 	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 5, 3, 1.0), "x", -1.0);
 	const hg_var t = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 5, 2, 1.0), "t", -1.0);
-	/* forward only: nothing to learn before it */
+	/* runs forward only: there is no parameter before it */
 	const hg_var scaled = hg_scale(b.tape, x, 3.0f);
-	/* nobody asks */
+	/* its result is not used */
 	const hg_var dead = hg_linear(b.tape, x, hg_tape_param(b.tape, unused), HG_NONE);
 	const hg_var kept = hg_relu(b.tape, x);
 	const hg_var loss =
@@ -293,7 +297,7 @@ static void order_of_calls_is_enforced(void)
 	CHECK_OK(hg_tape_scalar(b.tape, loss, &value));
 	CHECK_STATUS(hg_tape_scalar(b.tape, y, &value), HG_ERR_STATE);
 	CHECK_STATUS(hg_tape_scalar(b.tape, x, &value), HG_ERR_SHAPE);
-	/* compiled: recording on it is a mistake, but not the tape's */
+	/* Recording on a compiled tape is a mistake of the call, and the tape stays valid. */
 	CHECK(hg_relu(b.tape, y).id < 0);
 	CHECK_CONTAINS(hg_context_error(b.ctx), "relu: the tape is compiled");
 	hg_tape_scope(b.tape, NULL);
@@ -302,7 +306,7 @@ static void order_of_calls_is_enforced(void)
 	CHECK(hg_tape_value(b.tape, y) == NULL);
 	CHECK_STATUS(hg_tape_scalar(b.tape, hg_relu(b.tape, loss), &value), HG_ERR_ARG);
 	CHECK_CONTAINS(hg_context_error(b.ctx), "hg_tape_scalar: not a variable of this tape");
-	CHECK_OK(hg_tape_status(b.tape)); /* what was recorded is good */
+	CHECK_OK(hg_tape_status(b.tape)); /* the recorded ops are valid */
 	CHECK_OK(hg_tape_forward(b.tape));
 	CHECK_OK(hg_tape_backward(b.tape));
 	hg_tape *eval = NULL, *plain = NULL;
@@ -321,7 +325,8 @@ static void order_of_calls_is_enforced(void)
 	bench_close(&b);
 }
 
-/* A training and an evaluation tape on the same parameters: one learns, the other sees it. */
+/* A training and an evaluation tape have the same parameters: the one changes them, and the other
+ * uses the new ones. */
 static void two_tapes_share_parameters(void)
 {
 	struct bench b;
@@ -406,11 +411,16 @@ static void empty_and_single_shapes_run(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(gradients_are_central_differences), TEST(contributions_are_added_up),
-	    TEST(an_op_adds_its_own_contribution),   TEST(parameters_may_be_features),
-	    TEST(one_value_in_both_places),          TEST(gradients_carry_the_loss_scale),
-	    TEST(only_what_is_needed_runs),          TEST(order_of_calls_is_enforced),
-	    TEST(two_tapes_share_parameters),        TEST(labels_beyond_the_classes_are_found),
+	    TEST(gradients_are_central_differences),
+	    TEST(gradients_of_several_uses_are_added),
+	    TEST(last_op_adds_to_the_gradient),
+	    TEST(parameter_may_be_the_features),
+	    TEST(one_variable_may_be_both_operands),
+	    TEST(gradients_carry_the_loss_scale),
+	    TEST(only_needed_ops_run),
+	    TEST(order_of_calls_is_enforced),
+	    TEST(two_tapes_share_parameters),
+	    TEST(labels_beyond_the_classes_are_found),
 	    TEST(empty_and_single_shapes_run),
 	};
 	return RUN_TESTS(argc, argv, cases);

@@ -30,7 +30,7 @@ static void rows_are_padded_and_zero(void)
 	hg_context_free(ctx);
 }
 
-static void what_goes_up_comes_down(void)
+static void upload_and_download_keep_the_values(void)
 {
 	hg_context *ctx = test_context();
 	for (size_t w = 0; w < WIDTHS; w++)
@@ -50,7 +50,7 @@ static void what_goes_up_comes_down(void)
 	hg_context_free(ctx);
 }
 
-/* Through f16 and back, over more than one staging buffer (4 MiB): 50,000 rows of 100 need 104
+/* To f16 and back, in more than one staging buffer of 4 MiB: 50,000 rows of 100 columns need 104
  * halves each, 10 MB. */
 static void floats_are_converted_both_ways(void)
 {
@@ -81,7 +81,7 @@ static void floats_are_converted_both_ways(void)
 	hg_context_free(ctx);
 }
 
-static void a_value_too_large_for_f16_is_refused_by_place(void)
+static void value_too_large_for_f16_is_refused_by_place(void)
 {
 	hg_context *ctx = test_context();
 	float x[4 * 5] = {0}, y[4 * 5];
@@ -94,10 +94,10 @@ static void a_value_too_large_for_f16_is_refused_by_place(void)
 	CHECK_STATUS(hg_tensor_upload(t, x, HG_F32), HG_ERR_RANGE);
 	CHECK_CONTAINS(hg_context_error(ctx), "-65520 at row 2, column 3");
 	CHECK_OK(hg_tensor_download(t, y, HG_F32));
-	CHECK(y[0] == 1); /* refused as a whole */
+	CHECK(y[0] == 1); /* nothing is uploaded */
 	x[2 * 5 + 3] = 65519.99f;
 	CHECK_OK(hg_tensor_upload(t, x, HG_F32));
-	x[2 * 5 + 3] = INFINITY; /* not finite before: no surprise */
+	x[2 * 5 + 3] = INFINITY; /* numbers that are not finite already are allowed */
 	x[2 * 5 + 4] = NAN;
 	CHECK_OK(hg_tensor_upload(t, x, HG_F32));
 	CHECK_OK(hg_tensor_download(t, y, HG_F32));
@@ -106,7 +106,7 @@ static void a_value_too_large_for_f16_is_refused_by_place(void)
 	hg_context_free(ctx);
 }
 
-static void bad_arguments_are_named(void)
+static void bad_arguments_are_refused_by_name(void)
 {
 	hg_context *ctx = test_context();
 	hg_tensor *t, *floats;
@@ -164,7 +164,7 @@ static hg_status scene(hg_context *ctx)
 	return status;
 }
 
-static void every_allocation_may_fail(void)
+static void failed_allocations_are_reported(void)
 {
 	CHECK(faulty_sweep(scene) >= 4);
 }
@@ -172,10 +172,10 @@ static void every_allocation_may_fail(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(rows_are_padded_and_zero),       TEST(what_goes_up_comes_down),
-	    TEST(floats_are_converted_both_ways), TEST(a_value_too_large_for_f16_is_refused_by_place),
-	    TEST(bad_arguments_are_named),        TEST(empty_tensors_are_legal),
-	    TEST(every_allocation_may_fail),
+	    TEST(rows_are_padded_and_zero),          TEST(upload_and_download_keep_the_values),
+	    TEST(floats_are_converted_both_ways),    TEST(value_too_large_for_f16_is_refused_by_place),
+	    TEST(bad_arguments_are_refused_by_name), TEST(empty_tensors_are_legal),
+	    TEST(failed_allocations_are_reported),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -4,7 +4,10 @@
 
 #include "core/context.h"
 #include "kernels/scores.h"
+#include "unit/faulty.h"
 #include "unit/train_task.h"
+
+enum { GIB = 1 << 30 }; /* no case may allocate more in one piece */
 
 static void refuse(struct planted_run *r, const hg_train_config *c, const hg_train_data *d,
                    const char *part)
@@ -91,11 +94,11 @@ static void sizes_of_structs_are_checked(void)
  * itself asks for too many classes, the error names the parameter that is too large. */
 static void classes_are_limited_by_labels_and_memory(void)
 {
-	struct memory memory = {-1, 0, 0};
+	struct faulty memory;
 	struct planted_run r;
 	struct planted t = task_make();
 	hg_train_config c = config_of("gcn", "fp16");
-	planted_open(&r, memory_context(&memory), &t, HG_F16, 0);
+	planted_open(&r, faulty_cpu_context(&memory, GIB), &t, HG_F16, 0);
 	c.model.out_features = 0;
 	t.label[3] = INT32_MAX;
 	refuse(&r, &c, &r.data,
@@ -140,7 +143,7 @@ static void empty_split_counts_as_none(void)
  * has run, and grows beyond the room that there is at first. */
 static void any_number_of_epochs_may_be_configured(void)
 {
-	struct memory memory = {-1, 0, 0};
+	struct faulty memory;
 	struct planted_run r;
 	struct watch w = {.stop_at = 600, .best_val = -1};
 	struct planted t = task_make();
@@ -149,7 +152,7 @@ static void any_number_of_epochs_may_be_configured(void)
 	c.epochs = c.eval_every = INT32_MAX;
 	c.progress = watch_epoch;
 	c.user = &w;
-	planted_open(&r, memory_context(&memory), &t, HG_F32, 0);
+	planted_open(&r, faulty_cpu_context(&memory, GIB), &t, HG_F32, 0);
 	planted_begin(&r, &c); /* 16 GiB for all times would be refused */
 	CHECK_STATUS(hg_train_run(r.train, &r.report), HG_INFO_STOPPED);
 	CHECK(r.report.epochs_run == 600 && r.report.best_epoch == 600 && r.report.epoch_ms_median > 0);
@@ -172,9 +175,9 @@ static void two_epochs_make(struct planted_run *r, hg_context *ctx, int sparse)
 /* The context stays alive until its last training run is freed. */
 static void context_lives_until_its_run_is_freed(void)
 {
-	struct memory memory = {-1, 0, 0};
+	struct faulty memory;
 	struct planted_run r;
-	two_epochs_make(&r, memory_context(&memory), 1);
+	two_epochs_make(&r, faulty_cpu_context(&memory, GIB), 1);
 	hg_context_free(r.ctx);
 	CHECK_OK(hg_train_run(r.train, &r.report));
 	r.ctx = NULL;
@@ -186,16 +189,16 @@ static void context_lives_until_its_run_is_freed(void)
  * else: what is freed last has the size of a context. */
 static void context_is_freed_after_its_run(void)
 {
-	struct memory memory = {-1, 0, 0};
+	struct faulty memory;
 	struct planted_run r;
-	two_epochs_make(&r, memory_context(&memory), 0);
+	two_epochs_make(&r, faulty_cpu_context(&memory, GIB), 0);
 	CHECK_OK(hg_train_run(r.train, &r.report));
 	hg_context_free(r.ctx);
 	hg_graph_free(r.graph);
 	hg_tensor_free(r.x);
 	hg_train_free(r.train);
 	CHECK_EQ_I(memory.bytes, 0);
-	CHECK_EQ_I(memory.last, sizeof(hg_context));
+	CHECK_EQ_I(memory.last_freed, sizeof(hg_context));
 }
 
 /* The k-th allocation fails, for every k. The call returns a status, and every byte is freed. */
@@ -213,10 +216,11 @@ static void failed_allocations_are_reported(void)
 		for (int64_t k = 0; !done; k++) {
 			struct watch w = {.best_val = -1};
 			c.user = &w;
-			struct memory memory = {-1, 0, 0};
+			struct faulty memory;
 			struct planted_run r;
-			planted_open(&r, memory_context(&memory), &t, HG_F16, 1);
-			memory.until = k;
+			planted_open(&r, faulty_cpu_context(&memory, GIB), &t, HG_F16, 1);
+			memory.calls = 0;
+			memory.fail_at = k;
 			hg_status status = hg_train_create(r.ctx, &c, &r.data, &r.train);
 			if (status == HG_OK)
 				status = hg_train_run(r.train, &r.report);

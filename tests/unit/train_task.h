@@ -8,7 +8,7 @@
 #include "planted.h"
 
 /* What the tests of hg_train share: a task of four planted communities, configurations, a progress
- * function, and an allocator that fails. */
+ * function. */
 
 enum { N = 320, M = 3200, D = 12, C = 4, EPOCHS = 60 };
 
@@ -51,44 +51,6 @@ static inline int watch_epoch(void *user, const hg_train_event *e)
 		w->best_epoch = e->epoch;
 	}
 	return e->epoch == w->stop_at;
-}
-
-/* An allocator that counts bytes. It fails when it is told to, and where 1 GiB or more is asked
- * for. */
-struct memory {
-	int64_t until; /* how many allocations succeed before one fails; < 0: none fails */
-	int64_t bytes; /* allocated and not freed */
-	size_t last;   /* size of the piece that was freed last */
-};
-
-static inline void *memory_alloc(void *user, size_t bytes, int device)
-{
-	struct memory *m = user;
-	(void)device;
-	if (bytes >> 30 || (m->until >= 0 && m->until-- == 0))
-		return NULL;
-	m->bytes += (int64_t)bytes;
-	return aligned_alloc(64, (bytes + 63) / 64 * 64);
-}
-
-static inline void memory_free(void *user, void *memory, size_t bytes, int device)
-{
-	struct memory *m = user;
-	(void)device;
-	m->bytes -= (int64_t)bytes;
-	m->last = bytes;
-	free(memory);
-}
-
-static inline hg_context *memory_context(struct memory *memory)
-{
-	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
-	hg_context *ctx = NULL;
-	config.device = HG_DEVICE_CPU;
-	config.threads = 1;
-	config.allocator = (hg_allocator){memory_alloc, memory_free, memory};
-	CHECK_OK(hg_context_create(&config, &ctx));
-	return ctx;
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* An aggregation of halves may leave its sums in f32: narrowed, they are what it gives in
+/* An aggregation of halves can store its sums in f32. Narrowed, they are the bits that it stores in
  * halves. */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 #include "kernels/kernels.h"
 #include "precision/bound.h"
 
-/* A graph of rows of 0 to 8 edges; `hub`: edges of row 1, more than an item has. */
+/* A graph with rows of 0 to 8 edges. `hub`: the edges of row 1, which may be more than an item
+ * has. */
 static hg_graph *ragged(hg_context *ctx, int64_t rows, int64_t hub)
 {
 	struct coo edges = coo_empty(rows, rows);
@@ -76,8 +77,8 @@ static void check(hg_context *ctx, int64_t rows, int64_t hub, int64_t cols, int 
 	hg_graph_free(graph);
 }
 
-/* Small graphs, whose rows are done whole; and one with a row in parts, and more rows. */
-static void narrowed_they_are_the_halves(void)
+/* Small graphs, whose rows are not split; one with a split row; and one with more rows. */
+static void narrowed_f32_sums_are_the_halves(void)
 {
 	static const int64_t widths[] = {1, 3, 8, 41, 64, 130};
 	hg_context *ctx = test_context();
@@ -91,6 +92,6 @@ static void narrowed_they_are_the_halves(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(narrowed_they_are_the_halves)};
+	static const struct test_case cases[] = {TEST(narrowed_f32_sums_are_the_halves)};
 	return RUN_TESTS(argc, argv, cases);
 }
