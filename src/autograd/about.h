@@ -5,50 +5,51 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What an op says of itself to the code that explains its results (doctor/), which therefore knows
- * no op by its name. All of it is optional. Of an op that says nothing the doctor tells the place,
- * the numbers and the cause, but neither addends nor operands. */
+/* A description of an op for the code that explains its results (doctor/). That code never compares
+ * op names; it reads this description instead. Everything here is optional: for an op without a
+ * description the doctor reports the place, the numbers and the cause of a fault, but neither
+ * addends nor operands. */
 
 /* ---- one element as a sum ---- */
 
-/* Addends of one element of a result, or of the gradient of an operand. "x" below is factor, "n",
- * "c" and "e" are what is summed over. */
+/* How one element of a result, or of the gradient of an operand, is a sum:
+ *
+ *     COLUMNS    sum over c of factor a[i, c] b[c, j], or b[j, c] if `transposed`;
+ *                c = first, ..., first + count - 1
+ *     ROWS       sum over n of factor a[n, i] b[n, j]; n = first, ..., first + count - 1
+ *     EDGES      element (i, j) of the aggregation `edges`
+ *     ENDS       sum over c of factor row_scale[p] col_scale[q] a[p, c] b[q, c]; c as in COLUMNS.
+ *                Edge i of edges.csr leads from node q to node p
+ *     SLOPES     sum over the edges e of row i of edges.csr of f'(own[i, own_j] + b[n, other_j])
+ *                a[e, j]. n is the column of edge e, and f is a leaky relu with this slope */
 enum hg__over {
-	HG__OVER_NOTHING = 0, /* it is no sum, or one of another form */
-	/* sum over columns c of x a[i, c] b[c, j], or of x a[i, c] b[j, c] if b is transposed; c runs
-	 * from first, count columns */
+	HG__OVER_NOTHING = 0, /* the element is not a sum, or has none of these forms */
 	HG__OVER_COLUMNS = 1,
-	/* sum over rows n of x a[n, i] b[n, j]; n runs from first, count rows */
 	HG__OVER_ROWS = 2,
-	/* the aggregation `edges` at row i, column j */
 	HG__OVER_EDGES = 3,
-	/* sum over columns c of x row_scale[p] col_scale[q] a[p, c] b[q, c], where edge i of edges.csr
-	 * leads from q to p; c as above */
 	HG__OVER_ENDS = 4,
-	/* sum over the edges e of row i of edges.csr, to n, of f'(own[i, own_j] + b[n, other_j]) a[e,
-	 * j], where f is a leaky relu of this slope */
 	HG__OVER_SLOPES = 5
 };
 
-/* What a fused node adds to its aggregation: factor (1 + eps) x[row, col]. x.data NULL: nothing.
- * eps.data NULL: 0. */
+/* A term that a fused node adds to its aggregation: factor (1 + eps) x[row, col]. If x.data is NULL
+ * there is no such term; if eps.data is NULL, eps is 0. */
 struct hg__added {
 	struct hg__mat x, eps;
 	int64_t row, col;
 	double factor;
 };
 
-/* b.data NULL: it is 1. Where the sum is one of halves, `halves` is 1, and the node says how they
- * are added (node->accumulate). */
+/* The terms of a sum. If b.data is NULL, all elements of b are 1. */
 struct hg__terms {
 	enum hg__over over;
 	struct hg__mat a, b, own;
 	int64_t i, j, own_j, other_j, first, count;
-	int transposed, halves;
+	int transposed;
+	int halves; /* 1: the sum may run in f16, as node->accumulate says; 0: it runs in f32 */
 	double factor;
 	float slope;
 	struct hg__aggregate edges;
-	struct hg__added self, bias;
+	struct hg__added self, bias; /* the node's own term (GIN) and the bias */
 };
 
 /* Element (row, col) of the result (operand -1) or of the gradient of an operand. */
@@ -60,40 +61,43 @@ struct hg__element {
 /* ---- the rest ---- */
 
 enum hg__about_traits {
-	HG__RESCALES = 1u, /* all its numbers are the operand's, times factors of its own */
-	/* the columns of operand 0 are units, each with weights of its own */
+	/* multiplies operand 0 by factors, so its result is zero only if those or the operand are */
+	HG__RESCALES = 1u,
+	/* the columns of operand 0 are units of a layer, each with weights of its own */
 	HG__UNITS = 2u,
-	/* linear in operand 0, and about as large as that and the weights */
+	/* linear in operand 0: if that is divided by a number, so is the result */
 	HG__PROPORTIONAL = 4u,
-	HG__NEIGHBOURS = 8u, /* a sum over neighbours, or of that and more */
-	/* a loss that is 0 only in the limit, of probabilities that go to 1 */
+	HG__NEIGHBOURS = 8u, /* the result contains a sum over neighbours */
+	/* a loss that approaches 0, but never reaches it, as the probabilities approach 1 */
 	HG__ENTROPY = 16u,
-	HG__EXPONENTIAL = 32u, /* its gradient is as large as its result */
-	HG__SHARES = 64u,      /* shares of 1 */
-	HG__SUMS_ROW = 128u,   /* a sum along the row of operand 0 */
-	/* an element is made of one row of operand 0 and one of operand 1: those of an edge's ends.
-	 * Without an operand 1, the first columns of operand 0 are those of the destination */
+	HG__EXPONENTIAL = 32u, /* the result is its own derivative, so both overflow together */
+	HG__SHARES = 64u,      /* each row of the result adds up to 1 */
+	HG__SUMS_ROW = 128u,   /* each element of the result is the sum of a row of operand 0 */
+	/* An element of row e is computed from two elements, one for each end of edge e: operand 0 has
+	 * those of the destinations, operand 1 those of the sources. If operand 1 is absent, operand 0
+	 * has both, those of the destinations in the first half of its columns. */
 	HG__JOINS_ENDS = 256u
 };
 
-/* What a row of the result is. */
+/* What the rows of the result stand for. */
 enum hg__rows_are {
-	HG__ROWS_INHERITED = 0, /* what those of the operands with as many rows are */
+	HG__ROWS_INHERITED = 0, /* the same as the rows of each operand that has as many rows */
 	HG__ROWS_NODES = 1,
 	HG__ROWS_EDGES = 2,
 	HG__ROWS_GRAPHS = 3
 };
 
-/* The operand at which the op has a pole or ends: see critical_operand. */
+/* What must not be 0. It is operand critical_operand, except for HG__VARIANCE: that is computed
+ * from operand 0, and `norm` says which one an element is divided by. */
 enum hg__critical {
 	HG__NOT_CRITICAL = 0,
 	HG__DIVISOR = 1,
 	HG__LOGARITHM = 2,
 	HG__ROOT = 3,
-	HG__VARIANCE = 4 /* no operand: of numbers of operand 0; `norm` says which */
+	HG__VARIANCE = 4
 };
 
-/* What a part of a fused node brings to it, or an operand of one. */
+/* What an op adds as a part of a fused chain: the node's own term or the bias. */
 enum hg__brings { HG__BRINGS_NOTHING = 0, HG__BRINGS_SELF = 1, HG__BRINGS_BIAS = 2 };
 
 struct hg__named {
@@ -102,16 +106,16 @@ struct hg__named {
 };
 #define HG__MOST_NAMED 2
 
-/* 1 / sqrt(variance + eps) of an element: aux[0][row, col] 2^-shift. momentum: of the running
- * statistics, 0 where there are none. */
+/* The factor 1 / sqrt(variance + eps) of an element is aux[0][row, col] 2^-shift. `momentum` is
+ * that of the running statistics, or 0 if there are none. */
 struct hg__norm_at {
 	int64_t row, col;
 	int shift;
 	double eps, momentum;
 };
 
-/* Columns that are attention heads: of the destinations of edges, of their sources, of both (those
- * of the destinations first), or of neither. */
+/* The columns of a tensor that are attention heads, and the ends of edges that they belong to. If a
+ * tensor has the heads of both ends, those of the destinations come first. */
 enum hg__head_of { HG__OF_NEITHER = 0, HG__OF_DESTINATION = 1, HG__OF_SOURCE = 2, HG__OF_BOTH = 3 };
 struct hg__heads_in {
 	int64_t heads;
@@ -120,34 +124,37 @@ struct hg__heads_in {
 
 struct hg__about {
 	unsigned traits;
-	/* What the element of an operand is called that goes into one element of the result: at its
-	 * row and column, or one for a row, a column, or all. NULL: no one element of it does. An
-	 * elementwise op of one operand calls it "x". */
+	/* If an element of the result depends on one element of operand i: the name of that element in
+	 * messages. It is the element of the same row and column, or of the same row or column if the
+	 * operand has only one column or row. Otherwise NULL. The operand of an elementwise op with one
+	 * operand needs no name: it is "x". */
 	const char *operand[HG__MAX_IN];
-	unsigned addends;       /* bit i: a result is there without operand i, which is added to it */
-	enum hg__rows_are rows; /* of an op that has a graph */
+	unsigned addends;       /* bit i: operand i is added, so that 0 leaves the rest of the result */
+	enum hg__rows_are rows; /* for ops with a graph */
 	unsigned edges;         /* bit i: the rows of operand i are edges of the graph */
 	enum hg__critical critical;
 	int critical_operand;
-	/* Backward, numbers of the size of the result's gradient cancel each other: below this share of
-	 * the largest of them a gradient is nothing but their rounding. */
+	/* In the backward pass numbers as large as the gradient of the result cancel each other. A
+	 * gradient below `noise` times the largest of them consists of rounding errors only. */
 	double noise;
-	/* As a part of a fused node; and the operands of a fused node. */
-	enum hg__brings brings, operand_brings[HG__MAX_IN];
-	/* terms: set where there is a sum, else left at HG__OVER_NOTHING. Of a fused node self and bias
-	 * are set in any case. */
+	enum hg__brings brings; /* what this op adds as a part of a fused chain */
+	/* for an op that does the work of a fused chain: what operand i adds */
+	enum hg__brings operand_brings[HG__MAX_IN];
+	/* Describes the terms of an element. Leaves *t alone if the element is not a sum, but an op
+	 * that does the work of a fused chain sets t->self and t->bias also then. */
 	hg_status (*sum)(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t);
-	/* Its constants, HG__MOST_NAMED at most; returns how many. Of a function of the list
-	 * (hg__op.act) its record says that already. */
+	/* Stores the constants of the op, HG__MOST_NAMED at most, and returns their number. Functions
+	 * of one operand (hg__op.act) have theirs in the record and do not need this. */
 	int (*constants)(const struct hg__node *node, struct hg__named *named);
-	/* HG__VARIANCE: where the element is divided; 0: it is not, being a sum over many. */
+	/* For HG__VARIANCE: finds the variance that an element is divided by. Returns 0 if there is
+	 * none, because the element is a sum over many rows. */
 	int (*norm)(const struct hg__call *c, const struct hg__element *e, struct hg__norm_at *at);
-	/* Heads in the columns of the result (operand -1), or of an operand with so many columns; 0:
-	 * they are none. */
+	/* Finds the attention heads in the columns of the result (operand -1), or of an operand that
+	 * has `cols` columns. Returns 0 if its columns are not heads. */
 	int (*heads)(const struct hg__node *node, int operand, int64_t cols, struct hg__heads_in *in);
-	/* The share of elements that a dropout keeps, of dropout and of a node that may end with it. */
+	/* The probability with which dropout keeps an element, for ops that may apply dropout. */
 	double (*kept)(const struct hg__node *node);
-	/* The call of a mean in the place of this sum; NULL where it is one already. */
+	/* The C call that computes a mean instead of this sum; NULL if the node computes a mean. */
 	const char *(*mean)(const struct hg__node *node);
 };
 
@@ -168,7 +175,7 @@ static inline int hg__constants_of(const struct hg__node *node,
 	return 1;
 }
 
-/* NULL: see above. */
+/* hg__about.operand[i], or its default. */
 static inline const char *hg__operand_role(const struct hg__op *op, int i)
 {
 	const char *role = hg__about(op)->operand[i];

@@ -8,39 +8,42 @@
 
 HG_EXTERN_C_BEGIN
 
-/* An op: what a node of the tape means. One record per op, in autograd/ops/NAME.c with its equation
- * on top; one line in ops.def, or, of a function of one operand, in kernels/functions.def. A record
- * is complete or the registry test refuses it. Ops never read a policy: state type and accumulation
- * come resolved, in the call. */
+/* The interface of an op. Each op has one file, autograd/ops/NAME.c, with its equation on top and
+ * its record (struct hg__op) at the end, and one line in ops.def. (A function of one operand has
+ * this line in kernels/functions.def.) The registry test refuses an incomplete record. Ops never
+ * read a policy: the tape decides the state type and the accumulation type of each node, and the op
+ * finds them in the call. */
 
 #define HG__MAX_IN 5
 #define HG__MAX_AUX 2
 #define HG__ATTR_BYTES 64
 
 enum hg__op_traits {
-	HG__LINEAR = 1u,      /* in operand 0, the others fixed: the adjoint identity is tested */
+	/* linear in operand 0 while the others stay as they are, so the battery tests that the backward
+	 * pass is the adjoint of the forward pass */
+	HG__LINEAR = 1u,
 	HG__GRAPH = 2u,       /* needs a graph */
 	HG__TRANSPOSE = 4u,   /* its backward needs the transpose */
 	HG__ELEMENTWISE = 8u, /* out[i, c] depends on in[.][i, c] alone */
 	HG__LOSS = 16u,       /* output f32 [1, 1] */
 	HG__RANDOM = 32u,     /* draws from the step's random stream */
 	HG__BATCH = 64u,      /* needs the graph's batch pointers */
-	/* without operand 1 on an unweighted graph its backward needs no csr_t.edge (spmm): the tape
-	 * then saves its memory */
+	/* backward does not read csr_t.edge if operand 1 is absent and the graph is unweighted, so the
+	 * tape need not build it (spmm) */
 	HG__UNIT_EDGES = 128u,
-	/* cheap, and its result much larger than its operands: backward makes it again instead of
-	 * keeping it (plan.c) */
+	/* the result is cheap to compute and much larger than the operands, so the tape may compute it
+	 * a second time for backward instead of keeping it (plan.c) */
 	HG__RECOMPUTE = 256u,
-	/* sums in f32 are written in f32 where operand 0 is a parameter (a dense matrix under sparse
-	 * features): not narrowed on the way */
+	/* if operand 0 is a parameter (a weight matrix that sparse features multiply), its gradient is
+	 * f32 where sums run in f32 */
 	HG__WIDE_SUMS = 512u,
-	/* asks how near its last operand comes to 0, and its sign: a constant is looked at once */
+	/* the range rule needs the sign of the last operand and its distance from 0; if that operand is
+	 * a constant, the tape reads it once, when the op is recorded */
 	HG__DIVIDES = 1024u,
-	/* its forward hands call->overflow to the kernel that stores the result; results of others are
-	 * looked
-	 * at by a pass of their own */
+	/* forward passes call->overflow to the kernel that stores the result, which then checks each
+	 * element for overflow; without this trait the tape runs a separate check after the op */
 	HG__GUARDS_STORE = 2048u,
-	HG__CASTS = 4096u /* its result holds the numbers of operand 0 in another float type */
+	HG__CASTS = 4096u /* the result is operand 0 in another float type */
 };
 
 struct hg__shape {
@@ -56,48 +59,55 @@ struct hg__node {
 	int32_t out, aux[HG__MAX_AUX]; /* value ids */
 	hg_graph *graph;
 	hg_param *buffer[2]; /* running statistics */
-	const char *scope;   /* owned by the tape; "" outside any */
-	uint64_t rng_key;    /* seed and place on the tape; the same for the same recording */
-	/* a loss, once compiled: rows that count in every run, 0 where it is not known */
+	const char *scope;   /* owned by the tape; "" outside every scope */
+	/* for random ops: depends on the seed and the number of random ops before this one, so the same
+	 * recording draws the same numbers */
+	uint64_t rng_key;
+	/* for a loss on a compiled tape: the number of rows that it averages; 0: not known */
 	int64_t counted;
 	hg_accumulate accumulate;
 	hg_verdict verdict;
-	int by_weights; /* guarded by the weights alone (precision/range.h) */
+	int by_weights; /* guarded, by checking the weights only (precision/range.h) */
 	/* bound on |out| by the range rules alone, without the limit of a guard */
 	double rule_bound[HG__ASSUMPTIONS];
-	/* the result is stored x 2^-shift, so that it fits; everything said of it is said of the result
-	 * itself */
+	/* The result is stored x 2^-shift, so that it fits in f16. Bounds and verdict are those of the
+	 * result without this factor. */
 	int shift;
-	/* a half or an error, whatever the policy says (halfgraph/shadow.h) */
-	int shadow;
+	int shadow; /* the result must be proved to fit in f16, or recording fails (shadow.h) */
 	_Alignas(8) unsigned char attr[HG__ATTR_BYTES]; /* the op's own struct */
 };
 
-/* Recording: shapes in, shapes out. Also says what backward will need. */
+/* What op->infer reads (up to `in`) and sets: from the shapes of the operands it derives those of
+ * the results, and it says what backward will read. */
 struct hg__infer {
 	hg_tape *tape;
 	const struct hg__node *node;
 	hg_mode mode;
-	/* the type this node runs in: operands in op->same already have it, state results get it */
+	/* the float type of this node: operands in op->same have it already, and a result that is an
+	 * activation gets it */
 	hg_dtype state;
 	struct hg__shape in[HG__MAX_IN];
-	struct hg__shape out, aux[HG__MAX_AUX]; /* aux: small results kept for backward */
+	struct hg__shape out, aux[HG__MAX_AUX]; /* aux: small results that are kept for backward */
 	unsigned grads;                         /* bit i: operand i can have a gradient */
 	unsigned saves;                         /* bits HG__SAVE_*: what backward reads */
 };
 #define HG__SAVE_IN(i) (1u << (i))
 #define HG__SAVE_OUT (1u << 8)
 #define HG__SAVE_AUX(i) (1u << (16 + (i)))
-#define HG__BACK_AUX(i) \
-	(1u << (24 + (i))) /* not saved: written and read by backward alone, and in memory only then */
+/* aux[i] is not kept: only backward writes and reads it, so it has memory only then. */
+#define HG__BACK_AUX(i) (1u << (24 + (i)))
 
-/* A run of one node, forward or backward. Absent operands have data NULL (node->in[i] < 0 tells
- * too); din[i].data NULL: nobody wants that gradient. din of a parameter is f32 (a sum over many
- * rows), but for elementwise ops, and for operand 0 of those without HG__WIDE_SUMS; all others have
- * their operand's type. Every present din is written in full (the tape adds up contributions), or
- * added to where `adds` says so.
- * Backward: what `saves` did not name has its shape and data NULL, so that a forgotten bit cannot
- * read reused memory. */
+/* A run of one node, forward or backward.
+ *
+ *     Operands     An absent operand has data NULL, and node->in[i] < 0.
+ *     Backward     Matrices that `saves` does not name have a shape, but data NULL: an op that
+ *                  forgot a bit fails at once, instead of reading memory that is used again.
+ *     Gradients    If din[i].data is NULL, the gradient of operand i is not needed. Otherwise
+ *                  backward writes every element of it, or adds to it if `adds` has bit i; the tape
+ *                  adds up the gradients of several uses.
+ *     Types        A gradient has the type of its operand, except that of a parameter that is
+ *                  summed over many rows, which is f32. (Not f32: parameters of elementwise ops,
+ *                  and operand 0 of ops without HG__WIDE_SUMS.) */
 struct hg__call {
 	hg_context *ctx;
 	const struct hg__kernels *k;
@@ -105,25 +115,25 @@ struct hg__call {
 	hg_mode mode;
 	struct hg__mat in[HG__MAX_IN], out, aux[HG__MAX_AUX];
 	struct hg__mat dout, din[HG__MAX_IN];
-	/* bit i: din[i] holds a gradient already, to which this one is added (op->adds) */
-	unsigned adds;
+	unsigned adds;             /* bit i: add to din[i] instead of writing it (op->adds) */
 	struct hg__csr csr, csr_t; /* csr_t only with HG__TRANSPOSE on a tape with gradients */
 	const int64_t *batch_ptr;
 	const int32_t *batch_id;
 	struct hg__mat buffer[2];
 	const int64_t *step;
-	/* not 0: what lasts from step to step stays as it is (kernels/step.h) */
+	/* if *stop is not 0, running statistics stay as they are (kernels/step.h) */
 	const int32_t *stop;
 	struct hg__overflow_flag overflow; /* forward: the guard of the result (HG__GUARDS_STORE) */
-	/* in[i] is stored x 2^-shift[i], out x 2^-shift_out; gradients are stored as they are */
+	/* in[i] is stored x 2^-shift[i], and out x 2^-shift_out; gradients have no such factor */
 	int shift[HG__MAX_IN], shift_out;
-	/* not NULL: kernels are only planned. Addresses then only say which operands are present */
+	/* If this is not NULL, kernels are planned instead of run, and data pointers only say which
+	 * operands are present. */
 	struct hg__planned *planned;
 };
 
-/* What planning learns of the kernels that an op would run. */
+/* What the tape plans for the kernels of an op. */
 struct hg__planned {
-	size_t workspace; /* the most that one of them takes */
+	size_t workspace; /* bytes: enough for each kernel, as they run one after the other */
 };
 
 static inline hg_status hg__plan_kernel(struct hg__planned *planned, size_t workspace)
@@ -132,16 +142,17 @@ static inline hg_status hg__plan_kernel(struct hg__planned *planned, size_t work
 	return HG_OK;
 }
 
-/* Runs a kernel for an op: HG__RUN(c, gemm, &args). While the tape is planned it does not run, but
- * says how much workspace it will take. Ops run kernels, copies included, in no other way, so an op
- * builds the arguments of its kernels in one place, and a plan knows each of them. */
+/* Runs a kernel for an op: HG__RUN(c, gemm, &args). While the tape is planned, it only adds the
+ * workspace of the kernel to the plan. Ops run every kernel in this way, copies included, so the
+ * same code that runs them also plans them, and the plan cannot miss one. */
 #define HG__RUN(c, name, args)                                                              \
 	((c)->planned ? hg__plan_kernel((c)->planned, (c)->k->name.workspace((c)->ctx, (args))) \
 	              : (c)->k->name.run((c)->ctx, (args)))
 
-/* Test inputs. The battery gives the extents; the op says what operands it wants. */
+/* Test inputs. The battery chooses the extents, and the op describes operands for them. */
 struct hg__extent {
-	int64_t n, m, graphs, d; /* of the graph at hand (square), and the feature width to try */
+	int64_t n, m, graphs; /* nodes, edges and graphs of the test graph, which is square */
+	int64_t d;            /* width of the features */
 	int heads;
 	hg_dtype state;
 };
@@ -155,14 +166,14 @@ enum hg__fill {
 };
 struct hg__sample {
 	const char *what; /* "weighted, norm both" */
-	hg_status expect; /* HG_OK, or the error that recording must return: bad samples */
-	int use_graph;    /* 0: no graph although the op asks for one (a bad sample) */
+	hg_status expect; /* HG_OK; for a bad sample, the error that recording must return */
+	int use_graph;    /* 0 for an op that needs a graph is a bad sample */
 	struct {
 		struct hg__shape shape;
 		enum hg__fill fill;
 		/* FILL_NORMAL: sigma; FILL_CONST: the value; FILL_LABELS: number of classes */
 		double scale;
-		int variable; /* a gradient is wanted and checked */
+		int variable; /* its gradient is computed and checked */
 	} in[HG__MAX_IN];
 	int n_in;
 	int buffers; /* number of running-statistics buffers [1, cols of operand 0] */
@@ -179,74 +190,73 @@ struct hg__gradients;  /* range_rule.h */
 
 struct hg__op {
 	const char *name;
-	const char *words; /* what it does, for who has never read `name`: "sum over neighbours" */
+	const char *words; /* what the op does, in plain words: "sum over neighbours" */
 	unsigned traits;
 	int min_in, max_in;
-	/* Not 0: the op is Y = f(X) with the function 1 + HG__ACT_... of the list
-	 * (kernels/functions.def). Its attr is a hg__act_attr, the constant from low to high; no name:
-	 * it has none. */
+	/* For Y = f(X) with a function of kernels/functions.def: 1 + HG__ACT_...; else 0. The attr of
+	 * such an op is a hg__act_attr, with the value of the constant of f. */
 	int act;
 	struct hg__constant {
-		const char *name, *expected; /* "slope", "0 <= slope <= 1" */
+		const char *name, *expected; /* "slope", "0 <= slope <= 1"; NULL if f has no constant */
 		float low, high;
 	} constant;
-	/* Bit i: operand i is one of those that share one float type, the state type of the node. Where
-	 * they come in different ones (a promoted f32 activation meets f16), the tape inserts casts
-	 * before infer: f32 is narrowed where its bound proves it safe, else the others are widened.
-	 * Operands outside the mask (labels, masks, f32 gains) are left alone. */
+	/* Bit i: operand i has the float type of the node. If these operands come in different types
+	 * (such as a promoted f32 activation and an f16 one), the tape inserts casts before infer: an
+	 * f32 operand is narrowed if its bound proves that it fits f16, otherwise the others are
+	 * widened. Operands without a bit (labels, masks, f32 gains) are left alone. */
 	unsigned same;
-	/* Bit i: the gradient of operand i is that of the result, as it is. Where such an operand has
-	 * no other use the tape gives both one place: backward may find din[i] on dout, and has nothing
-	 * to do for it then. */
+	/* Bit i: the gradient of operand i equals the gradient of the result. If the operand has no
+	 * other use, the tape gives both the same memory: then din[i] is dout, and backward has nothing
+	 * to do for it. */
 	unsigned passes;
-	/* Bit i: backward can add the gradient of operand i to what is there (call->adds), rounded
-	 * once, where the tape would else add a part of its own. */
+	/* Bit i: backward can add the gradient of operand i to an existing one (call->adds), with one
+	 * rounding. Otherwise the tape stores it separately and adds it afterwards. */
 	unsigned adds;
-	/* Bit i: operand i may be stored x 2^-call->shift[i]. Others are made f32 first. */
+	/* Bit i: operand i may be stored x 2^-call->shift[i]. Other operands are converted to f32. */
 	unsigned rescaled;
-	/* Optional (NULL: never): may the result of this node be stored x 2^-call->shift_out? */
+	/* Optional: may the result of this node be stored x 2^-call->shift_out? NULL: never. */
 	int (*rescales)(const struct hg__node *node);
 	hg_status (*infer)(struct hg__infer *s);
-	/* The range rules: what is known of the result and of the gradients (range_rule.h). */
+	/* The range rules: bounds on the result and on the gradients (range_rule.h). */
 	struct hg__known (*range)(const struct hg__range *r, struct hg__derivation *how);
 	void (*range_back)(const struct hg__range *r, struct hg__gradients *grad);
-	/* They do nothing but HG__RUN: that plans their workspace, too. */
+	/* Both run kernels only by HG__RUN, because they are also called to plan the workspace. */
 	hg_status (*forward)(const struct hg__call *c);
 	hg_status (*backward)(const struct hg__call *c);
-	/* Optional (NULL): called once when the tape compiles, operands' shapes and graph set: have the
-	 * graph build what it caches (norms, weights in the state type), so that a run allocates
-	 * nothing. */
+	/* Optional: called once when the tape is compiled, with graph and shapes but without data. It
+	 * makes the graph build what the op reads (norms, weights in the state type), so that a run
+	 * allocates nothing. */
 	hg_status (*prepare)(const struct hg__call *c);
-	/* Sample i of this op for these extents; 0 when there are no more. Good and deliberately bad
-	 * ones. */
+	/* Sets test input i, valid or deliberately invalid; returns 0 if there are fewer. */
 	int (*sample)(int i, const struct hg__extent *extent, struct hg__sample *sample);
 	void (*cost)(const struct hg__call *c, struct hg__cost *cost);
-	/* Optional (NULL): the call (forward, or backward's for operand 0) as one of spmm in f16
-	 * arithmetic, all but sample and record; left alone if it sums in f32. */
+	/* Optional: sets the arguments of the f16 aggregation that this call runs (backward: for the
+	 * gradient of operand 0), so that the observer can compare some rows with their exact sums. The
+	 * caller sets `sample` and `record`. Leaves *probe alone if the call sums in f32. */
 	hg_status (*probe)(const struct hg__call *c, int backward, struct hg__probe *probe);
-	const struct hg__about *about; /* optional (NULL): what explains its results, about.h */
+	const struct hg__about *about; /* optional: a description for the doctor (about.h) */
 };
 
-/* The table. */
+/* All ops. */
 #define HG_OP(name) extern const struct hg__op hg__op_##name;
 #include "autograd/ops.def"
 #undef HG_OP
 const struct hg__op *const *hg__op_list(size_t *count);
-/* Is the record complete? HG_ERR_INTERNAL names the first hole in why[HG__MESSAGE]: a missing
- * function, traits that contradict, a range rule that leaves a bound unset, too few samples. Needs
- * no tape, graph or device. */
+/* Checks that a record is complete, without a tape, a graph or a device. HG_ERR_INTERNAL: why
+ * [HG__MESSAGE] receives the first mistake, such as a missing function, traits that contradict each
+ * other, a range rule that does not set a bound, or too few samples. */
 HG_NODISCARD hg_status hg__op_check(const struct hg__op *op, char *why);
 
-/* Record one node: what every public op does, and what the battery calls with samples. attr may be
- * NULL (zeros). buffers: two
- * pointers, either may be NULL, or NULL for none. The result is invalid after a mistake, this one
- * or an earlier one of the same tape. */
+/* Records one node. Every public op calls this, and so does the battery with its samples. attr
+ * NULL: all zeros. buffers: two pointers, each of which may be NULL; or NULL. The result is invalid
+ * if this call or an earlier one on the same tape failed. */
 hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in,
                   int n_in, hg_param *const *buffers, const void *attr, size_t attr_bytes);
-/* The same for a shadow op (halfgraph/shadow.h). */
+/* Records a shadow op (halfgraph/shadow.h). */
 hg_var hg__record_shadow(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in,
                          int n_in);
-/* Fail while recording: the sentence becomes "OP: ... (layer SCOPE)". Returns status. */
+/* Reports a mistake in the recording: the message becomes "OP: ... (layer SCOPE)". Returns
+ * status. */
 hg_status hg__infer_fail(const struct hg__infer *s, hg_status status, const char *format, ...)
     HG_PRINTF(3, 4);
 

@@ -9,8 +9,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What the files in ops/ share: checks with messages, arithmetic of bounds, common parts of forward
- * and backward, samples and costs. */
+/* Functions that the files in ops/ share: checks with messages, common parts of forward and
+ * backward, samples and costs. */
 
 /* Checks while recording. `name` is the operand's name in the op's equation. Each message says what
  * was found and what was expected. */
@@ -27,10 +27,10 @@ HG_NODISCARD hg_status hg__want_equal(const struct hg__infer *s, const char *nam
                                       const char *other_extent, int64_t expected);
 HG_NODISCARD hg_status hg__want_shape(const struct hg__infer *s, int i, const char *name,
                                       int64_t rows, int64_t cols);
-/* heads >= 1 and divides the columns of operand i. */
+/* heads >= 1, and the columns of operand i are a multiple of it. */
 HG_NODISCARD hg_status hg__want_heads(const struct hg__infer *s, int heads, int i,
                                       const char *name);
-/* Unless ok: "p is 1.5, expected 0 <= p < 1". */
+/* If ok is 0: "p is 1.5, expected 0 <= p < 1". */
 HG_NODISCARD hg_status hg__want_attr(const struct hg__infer *s, int ok, const char *name,
                                      double found, const char *expected);
 
