@@ -145,7 +145,7 @@ static hg_status keep_mode(const struct hg__atomic *file, const struct stat *old
 	const int same_owner = now.st_uid == old->st_uid && now.st_gid == old->st_gid;
 	if (!same_owner && fchown(file->fd, old->st_uid, old->st_gid) != 0 &&
 	    fchown(file->fd, (uid_t)-1, old->st_gid) != 0)
-		/* the group differs, so it gets only what everybody has */
+		/* the group differs, so it gets only the rights that all other users have */
 		mode &= (mode_t)~070 | (mode & 07) << 3;
 	return fchmod(file->fd, mode) == 0 ? HG_OK : hg__atomic_fail(file->path, errno, file->message);
 }

@@ -162,7 +162,7 @@ static hg_status try_line(struct first_line *o, int columns, const struct lines 
 	return HG_OK;
 }
 
-/* Keep the first line of a file. With --header yes it is no edge; otherwise it enters the list
+/* Keep the first line of a file. With --header yes it is not an edge; otherwise it enters the list
  * where its number of columns allows that. */
 static hg_status keep_first_line(struct first_line *o, struct edge_list *list,
                                  const struct lines *lines, const char *at, hg_header header)

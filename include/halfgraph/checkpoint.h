@@ -26,7 +26,7 @@ HG_API HG_NODISCARD hg_status hg_checkpoint_write(const hg_state *state, const c
  * @param state    receives the state, owned by the caller (hg_state_free).
  * @param message  receives the reason of a failure, or NULL.
  * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_IO (it cannot be read); HG_ERR_FORMAT (it
- *         is no checkpoint, or damaged); HG_ERR_NOMEM. */
+ *         is not a checkpoint, or damaged); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_checkpoint_read(const char *path, hg_state **state, char *message);
 
 /** Writes the state of a training run: hg_train_get_state and hg_checkpoint_write.

@@ -92,7 +92,7 @@ typedef struct hg_term {
 	hg_term_kind is; /**< what kind of addend it is */
 } hg_term;
 
-/** An operand of an op that is no sum, at the element at fault: the x of an exp, a divisor, a
+/** An operand of an op that is not a sum, at the element at fault: the x of an exp, a divisor, a
  * factor, the variance or eps of a norm, one of two gradients that are added. */
 typedef struct hg_operand {
 	const char *role; /**< "x", "divisor", "factor", "variance", "gradient" */
@@ -332,7 +332,7 @@ typedef hg_var (*hg_doctor_record_fn)(void *user, hg_tape *tape);
  * @param config  copied; NULL: HG_DOCTOR_CONFIG_INIT.
  * @param doctor  receives the doctor, owned by the caller; NULL on failure.
  * @return HG_OK; HG_ERR_ARG (a pointer is NULL, config's size is not set, a field is out of its
- *         range, optim has other params, or what was recorded is no loss); HG_ERR_DTYPE
+ *         range, optim has other params, or what was recorded is not a loss); HG_ERR_DTYPE
  *         (features_dtype is neither f16 nor f32); the first error of the recording; HG_ERR_NOMEM;
  *         HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_doctor_create(hg_params *params, hg_optim *optim,

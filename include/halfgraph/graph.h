@@ -89,7 +89,7 @@ HG_API HG_NODISCARD hg_status hg_graph_add_self_loops(hg_graph *graph, hg_graph 
  * @param graph  a square graph.
  * @param count  number of graphs, at least 1.
  * @param ptr    host array [count + 1]: starts at 0, does not decrease, ends at n. Copied.
- * @return HG_OK; HG_ERR_ARG (a pointer is NULL, count below 1, ptr is no such array, or an edge
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, count below 1, ptr is not such an array, or an edge
  *         joins two graphs: the message names it); HG_ERR_SHAPE (not square); HG_ERR_STATE (the
  *         graph has its batch already); HG_ERR_NOMEM; HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_graph_set_batch(hg_graph *graph, int64_t count,

@@ -169,7 +169,7 @@ typedef struct hg_model_info {
 	int heads;        /**< 1: a layer is hg_model_config.heads times as wide as hidden says */
 } hg_model_info;
 
-/** What is particular to a model. Safe from any thread.
+/** Gives what a program must know of a model to use it. Safe from any thread.
  * @param name  one that hg_model_names lists; or another or NULL.
  * @return a constant; NULL if there is no such model. */
 HG_API const hg_model_info *hg_model_get_info(const char *name);

@@ -108,7 +108,7 @@ typedef struct hg_order_report {
  * @param col     [rowptr[n]] in [0, n), in any order within a row.
  * @param order   receives the order [n].
  * @param report  receives what was found, start from HG_ORDER_REPORT_INIT; or NULL.
- * @return HG_OK; HG_ERR_ARG (an unknown method, arrays that are no graph, a batch that does not
+ * @return HG_OK; HG_ERR_ARG (an unknown method, arrays that are not a graph, a batch that does not
  *         fit, a size not set, order is NULL); HG_ERR_NOMEM; HG_ERR_STATE (the watcher asked to
  *         stop). */
 HG_API HG_NODISCARD hg_status hg_order_find(const hg_order_config *config, int64_t n,
@@ -121,7 +121,8 @@ HG_API HG_NODISCARD hg_status hg_order_find(const hg_order_config *config, int64
  * @param col       [rowptr[n]] in [0, n).
  * @param order     [n], or NULL: the order as it is.
  * @param locality  receives it; start from HG_LOCALITY_INIT.
- * @return HG_OK; HG_ERR_ARG (arrays that are no graph, no permutation, locality is NULL or its size
+ * @return HG_OK; HG_ERR_ARG (arrays that are not a graph, order is not a permutation, locality is
+ * NULL or its size
  *         is not set); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_order_locality(int64_t n, const int64_t *rowptr,
                                                 const int32_t *col, const int32_t *order,

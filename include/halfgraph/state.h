@@ -145,7 +145,7 @@ HG_API HG_NODISCARD hg_status hg_optim_get_state(hg_optim *optim, hg_state **sta
 /** Puts a state into an optimiser and its parameters, to go on from there. Everything is checked
  * and allocated before anything changes. Promotions take effect on tapes that are recorded
  * afterwards (an hg_train records its own again). Working copies are narrowed from the masters as
- * in a step: what f16 cannot hold becomes infinite in them, and is no error.
+ * in a step: what f16 cannot hold becomes infinite in them, and is not an error.
  * @param optim  the optimiser.
  * @param state  the state, copied.
  * @return HG_OK; HG_INFO_DIFFERS (it is in place, but a setting differs: hg_context_error names the

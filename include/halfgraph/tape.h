@@ -35,7 +35,7 @@ typedef struct hg_var {
 
 /** The operand that is not there, for optional operands. */
 #define HG_NONE (hg_none())
-/** Gives the variable behind HG_NONE. It belongs to no tape.
+/** Gives the variable that HG_NONE stands for. It belongs to no tape.
  * @return an invalid variable, which ops accept where an operand is optional. */
 HG_API hg_var hg_none(void);
 

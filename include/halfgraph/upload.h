@@ -41,7 +41,7 @@ typedef struct hg_upload_config {
 	hg_dtype state; /**< type of dense features: HG_F16 (default) or HG_F32. Sparse ones are f32 */
 	int self_loops; /**< 1: a self loop is added to every node that has none; default 0 */
 	hg_upload_features features; /**< default HG_UPLOAD_AUTO */
-	int unweighted;              /**< 1: the edges' weights stay behind, all are 1; default 0 */
+	int unweighted;              /**< 1: edge weights are not copied, so all are 1; default 0 */
 } hg_upload_config;
 /** The defaults of the fields. */
 #define HG_UPLOAD_CONFIG_INIT                                  \
@@ -49,8 +49,8 @@ typedef struct hg_upload_config {
 		sizeof(hg_upload_config), HG_F16, 0, HG_UPLOAD_AUTO, 0 \
 	}
 
-/** What a training run wants: the state of its policy, and self loops if its model wants them
- * (hg_model_get_info).
+/** Gives the configuration that suits a training run: the state type of its policy, and self loops
+ * if its model needs them (hg_model_get_info).
  * @param config  the run's configuration, or NULL: the defaults.
  * @return the configuration. */
 HG_API hg_upload_config hg_upload_config_for(const hg_train_config *config);
@@ -89,8 +89,8 @@ HG_API HG_NODISCARD hg_status hg_dataset_upload(const hg_dataset *dataset, hg_co
  * @param data  device data or NULL. */
 HG_API void hg_device_data_free(hg_device_data *data);
 
-/** Checks that a dataset can be trained on: it has features, labels, classes, a training split, and
- * somebody labelled in that split.
+/** Checks that a dataset can be trained on: it has features, labels, classes and a training split
+ * with at least one label in it.
  * @param dataset  a dataset that hg_dataset_check accepts.
  * @param origin   what messages call it, such as a file name; NULL: its name.
  * @param message  receives the reason of a failure or of HG_INFO_SUSPECT, or NULL.

@@ -165,7 +165,7 @@ const char *hg_state_fault(const hg_state *state)
 	    s->skipped > INT64_MAX / 2 || s->steps != s->applied + s->skipped)
 		return "the loss scale's steps are not the sum of applied and skipped";
 	if (!history_known(s))
-		return "the loss scale's history has a reason that is no hg_step_reason";
+		return "the loss scale's history has a reason that is not an hg_step_reason";
 	for (int64_t i = 0; i < state->tensors; i++)
 		if (!(state->tensor[i].reach > 0))
 			return "a tensor's reach is not above 0";

@@ -134,8 +134,9 @@ hg_status hg_graph_permute(hg_graph *g, const int32_t *order, int64_t *edge, hg_
 	if (status == HG_OK) {
 		status = hg__order_check(&work, g->rows, order, position.data);
 		if (status < 0)
-			status = hg__fail(g->ctx, HG_ERR_ARG, "permute: order is no permutation of 0 .. %lld",
-			                  (long long)g->rows - 1);
+			status =
+			    hg__fail(g->ctx, HG_ERR_ARG, "permute: order is not a permutation of 0 .. %lld",
+			             (long long)g->rows - 1);
 	}
 	if (status == HG_OK)
 		status = check_inside(g, &batch, order);

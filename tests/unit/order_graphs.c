@@ -87,7 +87,7 @@ static void orders_that_do_not_fit_are_refused(void)
 	CHECK(out == NULL);
 	order[0] = 5;
 	CHECK_STATUS(hg_graph_permute(g, order, NULL, &out), HG_ERR_ARG);
-	CHECK_CONTAINS(hg_context_error(ctx), "no permutation of 0 .. 239");
+	CHECK_CONTAINS(hg_context_error(ctx), "not a permutation of 0 .. 239");
 	CHECK_STATUS(hg_graph_permute(g, NULL, NULL, &out), HG_ERR_ARG);
 	CHECK_STATUS(hg_graph_permute(g, order, NULL, NULL), HG_ERR_ARG);
 	CHECK_STATUS(hg_graph_order(NULL, NULL, order, NULL), HG_ERR_ARG);

@@ -200,7 +200,7 @@ static const struct {
     {tracker_full, HG_ERR_ARG, "growth_tracker or tolerance"},
     {tolerance_negative, HG_ERR_ARG, "growth_tracker or tolerance"},
     {steps_lost, HG_ERR_ARG, "not the sum of applied and skipped"},
-    {reason_unknown, HG_ERR_ARG, "no hg_step_reason"},
+    {reason_unknown, HG_ERR_ARG, "not an hg_step_reason"},
     {op_unknown, HG_ERR_UNSUPPORTED,
      "the state: the swish of conv0 was promoted to f32, and this library has no such op"},
     {reach_nan, HG_ERR_ARG, "a tensor's reach is not above 0"},

@@ -357,8 +357,8 @@ static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct 
 	return HG_OK;
 }
 
-/* Runs the product. CUBLAS_STATUS_NOT_SUPPORTED sets `accepted` to false and is no error, because
- * the heuristic can propose an algorithm that does not run. */
+/* Runs the product. CUBLAS_STATUS_NOT_SUPPORTED sets `accepted` to false and is not an error,
+ * because the heuristic can propose an algorithm that does not run. */
 static hg_status run_lt(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a,
                         struct hg__gemm_plans *plan)
 {

@@ -111,7 +111,7 @@ struct softmax_xent {
 		const int64_t at = live ? row : 0, found = in.rows.label_of(at), label = live ? found : -1;
 		const T *x = in.x + at * in.ld;
 		struct softmax_row s;
-		float at_label = -INFINITY; /* a label that is no class has probability 0 */
+		float at_label = -INFINITY; /* a label that is not a class has probability 0 */
 		if constexpr (P > 0) {
 			struct held_row<P, W> held = {
 			};
