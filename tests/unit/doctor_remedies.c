@@ -1,22 +1,11 @@
-/* What the doctor advises who wrote a tape: the first remedy is one that helps, and what cannot
- * help
- * is not offered. Where it can be typed it is applied here, and the step examined again. */
+/* Remedies for tapes of the user's own: the first one helps, and what cannot help is not offered.
+ * Where a remedy can be applied here, the step is examined once more with it. */
 #include <stdio.h>
 #include <string.h>
 
-#include "unit/ward.h"
+#include "unit/doctor_subject.h"
 
-static hg_var x_of(struct bench *b, hg_tape *tape)
-{
-	return hg_tape_variable(tape, b->tensor[0], "x");
-}
-
-static hg_var targets_of(struct bench *b, hg_tape *tape)
-{
-	return hg_tape_input(tape, b->tensor[1], "targets", -1.0);
-}
-
-/* Is there such a call, or the beginning of it? */
+/* Does the call of a remedy begin like this? */
 static int offers(const hg_finding *f, const char *call)
 {
 	for (int i = 0; i < f->remedies; i++)
@@ -25,7 +14,7 @@ static int offers(const hg_finding *f, const char *call)
 	return 0;
 }
 
-static void first_is(const hg_finding *f, const char *call)
+static void expect_first(const hg_finding *f, const char *call)
 {
 	CHECK(f->remedies > 0);
 	for (int i = 0; i < f->remedies; i++)
@@ -33,75 +22,97 @@ static void first_is(const hg_finding *f, const char *call)
 	CHECK_STR(f->remedy[0].call, call);
 }
 
-/* ---- a cast that somebody wrote ---- */
+/* ---- casts ---- */
 
-static hg_dtype narrow; /* what the product is cast to */
+static hg_dtype cast_type; /* of the product */
 
-static hg_var cast_scene(struct bench *b, hg_tape *tape)
+static hg_var record_cast(struct bench *b, hg_tape *tape)
 {
 	hg_tape_scope(tape, "mix");
 	hg_var y = hg_linear(tape, hg_tape_input(tape, b->tensor[0], "x", -1.0),
 	                     hg_tape_param(tape, param(b, "w", 3, 3)), HG_NONE);
-	y = hg_cast(tape, hg_cast(tape, y, narrow), HG_F32);
+	y = hg_cast(tape, hg_cast(tape, y, cast_type), HG_F32);
 	return hg_mse(tape, y, targets_of(b, tape), HG_NONE);
 }
 
-/* It is an op like others, whatever made its operand; the wider one that is advised helps. */
-static void a_cast_of_ones_own_is_an_op(void)
+/* The user wrote the cast, so it is the op at fault. The wider cast that is offered helps. */
+static void cast_to_f16_is_at_fault(void)
 {
 	static const float one[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-	for (int cured = 0; cured < 2; cured++) {
-		struct ward w;
+	for (int remedied = 0; remedied < 2; remedied++) {
+		struct subject s;
 		float x[6][3] = {{1.0f}};
 		x[4][2] = -1e5f;
-		narrow = cured ? HG_F32 : HG_F16;
-		ward_open(&w, hg_policy_fp32(), cast_scene);
-		tensor_of(&w.bench, HG_F32, 6, 3, x, HG_F32);
-		tensor_of(&w.bench, HG_F32, 6, 3, x, HG_F32);
-		ward_compile(&w);
-		CHECK_OK(hg_param_set(param(&w.bench, "w", 3, 3), one));
-		if (cured) {
-			(void)ward_expect(&w, HG_CAUSE_COUNT, 0, "", "", 0, 0);
+		cast_type = remedied ? HG_F32 : HG_F16;
+		subject_open(&s, hg_policy_fp32(), record_cast);
+		tensor_of(&s.bench, HG_F32, 6, 3, x, HG_F32);
+		tensor_of(&s.bench, HG_F32, 6, 3, x, HG_F32);
+		subject_compile(&s);
+		CHECK_OK(hg_param_set(param(&s.bench, "w", 3, 3), one));
+		if (remedied) {
+			expect_healthy(&s);
 		} else {
-			const hg_finding *f = ward_expect(&w, HG_CAUSE_STORE, 0, "cast", "mix", 4, 2);
+			const hg_finding *f = expect_finding(&s, HG_CAUSE_STORE, 0, "cast", "mix", 4, 2);
 			CHECK(f->wide == -1e5);
-			first_is(f, "hg_cast(tape, x, HG_F32)");
+			expect_first(f, "hg_cast(tape, x, HG_F32)");
 			CHECK(!offers(f, "policy"));
 		}
-		ward_close(&w);
+		subject_close(&s);
 	}
 }
 
-/* ---- what has no quotient, no root, no logarithm ---- */
+/* ---- logarithms, roots and quotients ---- */
 
-enum taken { LOG, ROOT, QUOTIENT, SHARE, SUM };
-static enum taken taken;
+enum critical { LOG, ROOT, QUOTIENT, SMALL_QUOTIENT, SUM_QUOTIENT };
+static enum critical critical;
 
-/* Of x; SHARE: divided by 2^-32 of it; SUM: by the sum of these over the row. */
-static hg_var taken_scene(struct bench *b, hg_tape *tape)
+/* The logarithm or root of x, or a quotient. The divisor is x; 2^-32 of it (SMALL_QUOTIENT); or the
+ * sum of these over the row (SUM_QUOTIENT). */
+static hg_var record_critical(struct bench *b, hg_tape *tape)
 {
 	hg_var x = x_of(b, tape);
-	hg_tape_scope(tape, "there");
-	if (taken == SHARE || taken == SUM)
+	hg_tape_scope(tape, "critical");
+	if (critical == SMALL_QUOTIENT || critical == SUM_QUOTIENT)
 		x = hg_scale(tape, hg_scale(tape, x, 0x1p-16f), 0x1p-16f);
-	if (taken == SUM)
+	if (critical == SUM_QUOTIENT)
 		x = hg_relu(tape, hg_row_sum(tape, x));
-	if (taken == SHARE || taken == QUOTIENT || taken == SUM)
+	if (critical == SMALL_QUOTIENT || critical == QUOTIENT || critical == SUM_QUOTIENT)
 		x = hg_div(tape, hg_tape_input(tape, b->tensor[2], "dividend", -1.0), x);
 	else
-		x = taken == LOG ? hg_log(tape, x) : hg_sqrt(tape, x);
+		x = critical == LOG ? hg_log(tape, x) : hg_sqrt(tape, x);
 	hg_tape_scope(tape, NULL);
 	return hg_mse(tape, x, targets_of(b, tape), HG_NONE);
 }
 
-static void what_fp32_cannot_mend_it_is_not_offered_for(void)
+/* A case: element (1, 1), or the whole row 1 for SUM_QUOTIENT, has x and the dividend. */
+struct critical_case {
+	enum critical op;
+	float x, dividend;
+	const char *name, *first, *headline; /* first: a call; "": by hand */
+	int backward;
+};
+
+static void subject_critical(struct subject *s, const struct critical_case *c)
 {
-	static const struct {
-		enum taken taken;
-		float x, dividend;
-		const char *op, *first, *headline; /* first: a call; "": by hand */
-		int backward;
-	} rows[] = {
+	const int is_small = c->op == SMALL_QUOTIENT || c->op == SUM_QUOTIENT;
+	float x[3][2], dividend[3][2];
+	for (int i = 0; i < 3; i++)
+		for (int k = 0; k < 2; k++) {
+			const int is_critical = i == 1 && (k == 1 || c->op == SUM_QUOTIENT);
+			x[i][k] = is_critical ? c->x : is_small ? 60000.0f : 1.0f;
+			dividend[i][k] = is_critical ? c->dividend : is_small ? 0.0f : 1.0f;
+		}
+	critical = c->op;
+	subject_open(s, hg_policy_fp16(), record_critical);
+	tensor_of(&s->bench, HG_F16, 3, 2, x, HG_F32);
+	constant_tensor(&s->bench, 3, 2, 0.5f);
+	tensor_of(&s->bench, HG_F16, 3, 2, dividend, HG_F32);
+	subject_compile(s);
+}
+
+static void fp32_is_offered_only_where_it_helps(void)
+{
+	static const struct critical_case rows[] = {
 	    {LOG, -0.25f, 0, "log", "", "Logarithm of a negative number, -0.25: ", 0},
 	    {LOG, 0.0f, 0, "log", "", "Logarithm of zero: ", 0},
 	    {ROOT, -4.0f, 0, "sqrt", "", "Root of a negative number, -4: ", 0},
@@ -109,52 +120,34 @@ static void what_fp32_cannot_mend_it_is_not_offered_for(void)
 	    {QUOTIENT, 0.0f, 0.0f, "div", "", "Division by zero: ", 0},
 	    {QUOTIENT, 0.0f, -1.0f, "div", "", "Division by zero: ", 0},
 	    {QUOTIENT, 0x1p-20f, 1.0f, "div", "policy = hg_policy_fp32()", "Division by zero: ", 0},
-	    {SHARE, 1.0f, 1.0f, "div", "policy = hg_policy_fp32()", "Division by zero: ", 0},
-	    {SUM, 1.0f, 1.0f, "div", "policy = hg_policy_fp32()", "Division by zero: ", 0},
-	    {SUM, 0.0f, 1.0f, "div", "", "Division by zero: ", 0},
+	    {SMALL_QUOTIENT, 1.0f, 1.0f, "div", "policy = hg_policy_fp32()", "Division by zero: ", 0},
+	    {SUM_QUOTIENT, 1.0f, 1.0f, "div", "policy = hg_policy_fp32()", "Division by zero: ", 0},
+	    {SUM_QUOTIENT, 0.0f, 1.0f, "div", "", "Division by zero: ", 0},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		char headline[400];
-		struct ward w;
-		float x[3][2], dividend[3][2], target[3][2];
-		for (int k = 0; k < 6; k++) {
-			const int shares = rows[i].taken == SHARE || rows[i].taken == SUM;
-			x[k / 2][k % 2] = shares ? 60000.0f : 1.0f;
-			dividend[k / 2][k % 2] = shares ? 0.0f : 1.0f;
-			target[k / 2][k % 2] = 0.5f;
-		}
-		x[1][1] = rows[i].x;
-		dividend[1][1] = rows[i].dividend;
-		if (rows[i].taken == SUM) { /* a row of nothing else: 0 / 0, and 1 / 0 */
-			x[1][0] = x[1][1];
-			dividend[1][0] = dividend[1][1];
-		}
-		taken = rows[i].taken;
-		ward_open(&w, hg_policy_fp16(), taken_scene);
-		tensor_of(&w.bench, HG_F16, 3, 2, x, HG_F32);
-		tensor_of(&w.bench, HG_F16, 3, 2, target, HG_F32);
-		tensor_of(&w.bench, HG_F16, 3, 2, dividend, HG_F32);
-		ward_compile(&w);
-		const hg_finding *f = ward_expect(&w, HG_CAUSE_ZERO, rows[i].backward, rows[i].op, "there",
-		                                  1, rows[i].taken != SUM);
-		first_is(f, rows[i].first);
+		struct subject s;
+		subject_critical(&s, &rows[i]);
+		const hg_finding *f = expect_finding(&s, HG_CAUSE_ZERO, rows[i].backward, rows[i].name,
+		                                     "critical", 1, rows[i].op != SUM_QUOTIENT);
+		expect_first(f, rows[i].first);
 		CHECK(*rows[i].first || !offers(f, "policy"));
 		(void)hg_finding_headline(f, NULL, NULL, headline, sizeof headline);
 		test_note("%s", headline);
 		CHECK_CONTAINS(headline, rows[i].headline);
-		ward_close(&w);
+		subject_close(&s);
 	}
 }
 
 /* ---- sums that are too large ---- */
 
-static int multiplies; /* by a weight, on the way to the sum */
+static int multiplies_by_weight; /* before the sum */
 
-static hg_var sum_scene(struct bench *b, hg_tape *tape)
+static hg_var record_sum_of_x(struct bench *b, hg_tape *tape)
 {
 	hg_var y = x_of(b, tape);
 	hg_tape_scope(tape, "sum");
-	if (multiplies)
+	if (multiplies_by_weight)
 		y = hg_linear(tape, y, hg_tape_param(tape, param(b, "w", 1, 1)), HG_NONE);
 	y = hg_spmm(tape, b->graph, y, HG_NONE, HG_NORM_NONE, 1.0f);
 	hg_tape_scope(tape, NULL);
@@ -162,100 +155,98 @@ static hg_var sum_scene(struct bench *b, hg_tape *tape)
 	return hg_mse(tape, y, targets_of(b, tape), HG_NONE);
 }
 
-/* A good step, then features of another size. */
-static const hg_finding *later(struct ward *w, float x)
+/* A step with small features, then features of x, whose sum overflows. */
+static const hg_finding *step_and_enlarge_features(struct subject *s, float x)
 {
 	float large[1201];
 	for (int i = 0; i < 1201; i++)
 		large[i] = x;
-	CHECK_OK(hg_tape_forward(w->bench.tape));
-	CHECK_OK(hg_tape_backward(w->bench.tape));
-	CHECK_OK(hg_optim_step(w->optim));
-	CHECK_OK(hg_tensor_upload(w->bench.tensor[0], large, HG_F32));
-	return ward_expect(w, HG_CAUSE_STORE, 0, "spmm", "sum", 0, 0);
+	subject_step(s);
+	CHECK_OK(hg_tensor_upload(s->bench.tensor[0], large, HG_F32));
+	return expect_finding(s, HG_CAUSE_STORE, 0, "spmm", "sum", 0, 0);
 }
 
-/* Rates and clipping are advised where a weight stands above the sum, after a step, and else not;
- * the type of that one result first: it leaves the model what it is. */
-static void no_rate_mends_a_sum_of_raw_features(void)
+/* A lower rate and clipping are offered if the sum depends on a weight. The first remedy promotes
+ * only this result, so the model stays the same. */
+static void rates_are_offered_only_where_weights_are_read(void)
 {
 	const float one = 1.0f;
-	for (multiplies = 0; multiplies < 2; multiplies++)
+	for (multiplies_by_weight = 0; multiplies_by_weight < 2; multiplies_by_weight++)
 		for (int promotes = 0; promotes < 2; promotes++) {
-			struct ward w;
+			struct subject s;
 			hg_policy policy = hg_policy_fp16();
 			policy.unproved = promotes ? HG_UNPROVED_PROMOTE : HG_UNPROVED_GUARD;
-			ward_open(&w, policy, sum_scene);
-			w.bench.graph = star(w.bench.ctx, 1201);
-			constant_tensor(&w.bench, 1201, 1, promotes ? 60.0f : 1.0f);
-			constant_tensor(&w.bench, 1201, 1, 0.0f);
-			CHECK_OK(hg_param_set(param(&w.bench, "w", 1, 1), &one));
-			ward_compile(&w);
+			subject_open(&s, policy, record_sum_of_x);
+			s.bench.graph = coo_graph(s.bench.ctx, coo_star_loops(1201));
+			constant_tensor(&s.bench, 1201, 1, promotes ? 60.0f : 1.0f);
+			constant_tensor(&s.bench, 1201, 1, 0.0f);
+			CHECK_OK(hg_param_set(param(&s.bench, "w", 1, 1), &one));
+			subject_compile(&s);
 			if (promotes) {
-				(void)ward_expect(&w, HG_CAUSE_COUNT, 0, "", "", 0, 0);
+				expect_healthy(&s);
 			} else {
-				const hg_finding *f = later(&w, 60.0f);
-				first_is(f, "policy.unproved = HG_UNPROVED_PROMOTE");
-				CHECK_EQ_I(offers(f, "hg_optim_set_lr"), multiplies);
-				CHECK_EQ_I(offers(f, "optim_config.clip_norm"), multiplies);
+				const hg_finding *f = step_and_enlarge_features(&s, 60.0f);
+				expect_first(f, "policy.unproved = HG_UNPROVED_PROMOTE");
+				CHECK_EQ_I(offers(f, "hg_optim_set_lr"), multiplies_by_weight);
+				CHECK_EQ_I(offers(f, "optim_config.clip_norm"), multiplies_by_weight);
 				CHECK(offers(f, "hg_spmm_mean"));
 			}
-			ward_close(&w);
+			subject_close(&s);
 		}
 }
 
-/* Nobody stores a result of a tape of one's own in another way by itself, so sums in f32 alone
- * would
- * leave it infinite. */
-static void f32_sums_are_no_remedy_of_a_result_that_does_not_fit(void)
+/* A tape of the user's own is not recorded anew after an overflow, so with sums in f32 the result
+ * would still be infinite. */
+static void f32_sums_are_not_offered_for_a_result_that_does_not_fit(void)
 {
 	const hg_policy policies[] = {hg_policy_fp16_naive(), hg_policy_fp16_discretized()};
 	const float one = 1.0f;
 	for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++)
 		for (int promotes = 0; promotes < 2; promotes++) {
-			struct ward w;
+			struct subject s;
 			hg_policy policy = policies[i];
 			policy.unproved = promotes ? HG_UNPROVED_PROMOTE : HG_UNPROVED_GUARD;
-			multiplies = 0;
-			ward_open(&w, policy, sum_scene);
-			w.bench.graph = star(w.bench.ctx, 1201);
-			constant_tensor(&w.bench, 1201, 1, promotes ? 60.0f : 1.0f);
-			constant_tensor(&w.bench, 1201, 1, 0.0f);
-			CHECK_OK(hg_param_set(param(&w.bench, "w", 1, 1), &one));
-			ward_compile(&w);
+			multiplies_by_weight = 0;
+			subject_open(&s, policy, record_sum_of_x);
+			s.bench.graph = coo_graph(s.bench.ctx, coo_star_loops(1201));
+			constant_tensor(&s.bench, 1201, 1, promotes ? 60.0f : 1.0f);
+			constant_tensor(&s.bench, 1201, 1, 0.0f);
+			CHECK_OK(hg_param_set(param(&s.bench, "w", 1, 1), &one));
+			subject_compile(&s);
 			if (promotes) {
-				(void)ward_expect(&w, HG_CAUSE_COUNT, 0, "", "", 0, 0);
+				expect_healthy(&s);
 			} else {
-				const hg_finding *f = later(&w, 60.0f);
-				first_is(f, "policy.unproved = HG_UNPROVED_PROMOTE");
+				const hg_finding *f = step_and_enlarge_features(&s, 60.0f);
+				expect_first(f, "policy.unproved = HG_UNPROVED_PROMOTE");
 				CHECK(!offers(f, "policy = hg_policy_fp16"));
 			}
-			ward_close(&w);
+			subject_close(&s);
 		}
 }
 
-/* 60 x 1200 and then -60 x 1199 fit as a sum: a mean of the same is summed in the same way. */
-static void a_mean_is_no_remedy_of_a_running_sum(void)
+/* 600 x 120 - 600 x 120 fits, but its partial sums do not. A mean would have the same partial
+ * sums. */
+static void mean_is_not_offered_for_a_running_sum(void)
 {
-	struct ward w;
+	struct subject s;
 	float x[1201];
 	for (int i = 0; i < 1201; i++)
 		x[i] = i <= 1200 / 2 ? 120.0f : -120.0f;
-	multiplies = 0;
-	ward_open(&w, hg_policy_fp16_naive(), sum_scene);
-	w.bench.graph = star(w.bench.ctx, 1201);
-	tensor_of(&w.bench, HG_F16, 1201, 1, x, HG_F32);
-	constant_tensor(&w.bench, 1201, 1, 0.0f);
-	ward_compile(&w);
-	const hg_finding *f = ward_expect(&w, HG_CAUSE_ACCUMULATION, 0, "spmm", "sum", 0, 0);
-	first_is(f, "policy = hg_policy_fp16()");
+	multiplies_by_weight = 0;
+	subject_open(&s, hg_policy_fp16_naive(), record_sum_of_x);
+	s.bench.graph = coo_graph(s.bench.ctx, coo_star_loops(1201));
+	tensor_of(&s.bench, HG_F16, 1201, 1, x, HG_F32);
+	constant_tensor(&s.bench, 1201, 1, 0.0f);
+	subject_compile(&s);
+	const hg_finding *f = expect_finding(&s, HG_CAUSE_ACCUMULATION, 0, "spmm", "sum", 0, 0);
+	expect_first(f, "policy = hg_policy_fp16()");
 	CHECK(!offers(f, "hg_spmm_mean"));
-	ward_close(&w);
+	subject_close(&s);
 }
 
-/* ---- what is stored x 2^-k ---- */
+/* ---- rescaled results ---- */
 
-static hg_var scaled_scene(struct bench *b, hg_tape *tape)
+static hg_var record_sum_and_product(struct bench *b, hg_tape *tape)
 {
 	hg_tape_scope(tape, "sum");
 	hg_var y = hg_spmm(tape, b->graph, x_of(b, tape), HG_NONE, HG_NORM_NONE, 1.0f);
@@ -265,60 +256,59 @@ static hg_var scaled_scene(struct bench *b, hg_tape *tape)
 	return hg_mse(tape, y, targets_of(b, tape), HG_NONE);
 }
 
-/* The hub's sum is 80000 and everybody else has 2^-13: x 2^-14 that is nothing. Of 2^-8 all is
- * left,
- * and what f16 has no room for in any measure, 2^-26, is not the scale's doing. */
-static void a_scale_that_erases_the_others_is_named(void)
+/* The sum of node 0 is 80000, so the result is stored x 2^-14. With 2^-13 in all other rows, these
+ * are rounded to zero. With 2^-8 they are not. Zeros are no fault of the shift. */
+static void underflow_because_of_the_shift_is_found(void)
 {
 	static const float small[] = {0x1p-13f, 0x1p-8f, 0.0f};
 	for (int i = 0; i < 3; i++) {
-		struct ward w;
+		struct subject s;
 		float x[41][2], weight[4] = {0x1p-10f, 0.0f, 0.0f, 0x1p-10f};
 		for (int k = 0; k < 41; k++) {
 			x[k][0] = k == 1 || k == 2 ? 40000.0f : small[i];
 			x[k][1] = small[i];
 		}
-		ward_open(&w, hg_policy_fp16(), scaled_scene);
-		w.bench.graph = star(w.bench.ctx, 41);
-		tensor_of(&w.bench, HG_F16, 41, 2, x, HG_F32);
-		constant_tensor(&w.bench, 41, 2, 0.0f);
-		ward_rescale(&w, "spmm", "sum", 14);
-		ward_compile(&w);
-		CHECK_OK(hg_param_set(param(&w.bench, "w", 2, 2), weight));
+		subject_open(&s, hg_policy_fp16(), record_sum_and_product);
+		s.bench.graph = coo_graph(s.bench.ctx, coo_star_loops(41));
+		tensor_of(&s.bench, HG_F16, 41, 2, x, HG_F32);
+		constant_tensor(&s.bench, 41, 2, 0.0f);
+		subject_rescale(&s, "spmm", "sum", 14);
+		subject_compile(&s);
+		CHECK_OK(hg_param_set(param(&s.bench, "w", 2, 2), weight));
 		if (i == 0) {
-			const hg_finding *f = ward_expect(&w, HG_CAUSE_UNDERFLOW, 0, "spmm", "sum", 1, 1);
+			const hg_finding *f = expect_finding(&s, HG_CAUSE_UNDERFLOW, 0, "spmm", "sum", 1, 1);
 			CHECK(f->shift == 14 && f->got == 0.0 && f->wide == 0x1p-13);
 			CHECK_EQ_I(f->bad, 38 + 40);
-			first_is(f, "policy.unproved = HG_UNPROVED_PROMOTE");
+			expect_first(f, "policy.unproved = HG_UNPROVED_PROMOTE");
 		} else {
-			(void)ward_examine(&w);
-			for (int k = 0; k < w.report->findings; k++)
-				CHECK(w.report->finding[k].backward);
+			(void)subject_examine(&s);
+			for (int k = 0; k < s.report->findings; k++)
+				CHECK(s.report->finding[k].backward);
 		}
-		ward_close(&w);
+		subject_close(&s);
 	}
 }
 
 /* ---- updates ---- */
 
-static hg_var product_scene(struct bench *b, hg_tape *tape)
+static hg_var record_product(struct bench *b, hg_tape *tape)
 {
 	const hg_var w = hg_tape_param(tape, param(b, "w", 2, 2));
 	return hg_mse(tape, hg_linear(tape, x_of(b, tape), w, HG_NONE), targets_of(b, tape), HG_NONE);
 }
 
-static void product_open(struct ward *w, hg_policy policy, hg_optim_config config)
+static void subject_product(struct subject *s, hg_policy policy, hg_optim_config config)
 {
 	static const float weight[4] = {0.5f, -0.25f, 0.125f, 0.5f};
-	ward_open(w, policy, product_scene);
-	constant_tensor(&w->bench, 4, 2, 1.0f);
-	constant_tensor(&w->bench, 4, 2, 0.0f);
-	CHECK_OK(hg_param_set(param(&w->bench, "w", 2, 2), weight));
-	ward_compile_with(w, config);
+	subject_open(s, policy, record_product);
+	constant_tensor(&s->bench, 4, 2, 1.0f);
+	constant_tensor(&s->bench, 4, 2, 0.0f);
+	CHECK_OK(hg_param_set(param(&s->bench, "w", 2, 2), weight));
+	subject_compile_with(s, config);
 }
 
-/* The rate, or the decay, that is advised is put in force, and the step examined again. */
-static void the_rate_that_is_advised_helps(void)
+/* The rate, or the decay, that is offered is put in force, and the step is examined once more. */
+static void offered_rate_or_decay_helps(void)
 {
 	static const struct {
 		hg_optim_kind kind;
@@ -331,53 +321,54 @@ static void the_rate_that_is_advised_helps(void)
 	            {HG_SGD, 0.1f, 1e8f, "optim_config.weight_decay = %f"}};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		hg_optim_config config = HG_OPTIM_CONFIG_INIT;
-		struct ward w;
-		float advised = -1.0f;
+		struct subject s;
+		float offered = -1.0f;
 		config.kind = rows[i].kind;
 		config.lr = rows[i].lr;
 		config.weight_decay = rows[i].decay;
-		product_open(&w, hg_policy_fp16(), config);
-		const hg_finding *f = ward_examine(&w);
+		subject_product(&s, hg_policy_fp16(), config);
+		const hg_finding *f = subject_examine(&s);
 		CHECK(f && f->cause == HG_CAUSE_OPTIMISER);
 		test_note("%s: %s", f->sentence, f->remedies ? f->remedy[0].call : "");
-		CHECK(f->remedies && sscanf(f->remedy[0].call, rows[i].call, &advised) == 1);
-		CHECK(advised > 0.0f && advised < (rows[i].decay > 0.0f ? rows[i].decay : rows[i].lr));
-		CHECK(!offers(f, "optim_config.clip_norm")); /* of Adam's steps none, of these rates none */
-		*(rows[i].decay > 0.0f ? &config.weight_decay : &config.lr) = advised;
-		ward_close(&w);
-		product_open(&w, hg_policy_fp16(), config);
-		CHECK(ward_examine(&w) == NULL);
-		ward_close(&w);
+		CHECK(f->remedies && sscanf(f->remedy[0].call, rows[i].call, &offered) == 1);
+		CHECK(offered > 0.0f && offered < (rows[i].decay > 0.0f ? rows[i].decay : rows[i].lr));
+		CHECK(!offers(f, "optim_config.clip_norm"));
+		*(rows[i].decay > 0.0f ? &config.weight_decay : &config.lr) = offered;
+		subject_close(&s);
+		subject_product(&s, hg_policy_fp16(), config);
+		expect_healthy(&s);
+		subject_close(&s);
 	}
 }
 
-/* A gradient whose square is beyond f32: a rate takes it as it is, clipping does not. */
-static void a_moment_that_is_beyond_f32_is_clipped(void)
+/* The gradient fits f32, but its square does not. A lower rate does not change that; clipping
+ * does. */
+static void clipping_is_offered_for_a_moment_beyond_f32(void)
 {
 	for (int clips = 0; clips < 2; clips++) {
 		hg_optim_config config = HG_OPTIM_CONFIG_INIT;
-		struct ward w;
+		struct subject s;
 		float x[4][2] = {{1e11f}}, target[4][2] = {{-1.6e11f}};
 		config.clip_norm = clips ? 1.0f : 0.0f;
-		ward_open(&w, hg_policy_fp32(), product_scene);
-		tensor_of(&w.bench, HG_F32, 4, 2, x, HG_F32);
-		tensor_of(&w.bench, HG_F32, 4, 2, target, HG_F32);
-		ward_compile_with(&w, config);
-		const hg_finding *f = ward_examine(&w);
-		test_note("%s", f ? f->sentence : "none");
+		subject_open(&s, hg_policy_fp32(), record_product);
+		tensor_of(&s.bench, HG_F32, 4, 2, x, HG_F32);
+		tensor_of(&s.bench, HG_F32, 4, 2, target, HG_F32);
+		subject_compile_with(&s, config);
+		const hg_finding *f = subject_examine(&s);
 		if (clips)
 			CHECK(f == NULL || f->cause != HG_CAUSE_OPTIMISER);
 		else {
 			CHECK(f && f->cause == HG_CAUSE_OPTIMISER);
-			first_is(f, "optim_config.clip_norm = 1");
+			expect_first(f, "optim_config.clip_norm = 1");
 			CHECK(!offers(f, "hg_optim_set_lr"));
 		}
-		ward_close(&w);
+		subject_close(&s);
 	}
 }
 
-/* What a state brings is bad before the step begins, beside whatever else is. */
-static void a_moment_that_was_bad_is_an_input(void)
+/* A moment that a state brings is bad before the step begins; it is found beside a bad weight,
+ * too. */
+static void bad_moment_of_a_state_is_an_input(void)
 {
 	static const struct {
 		int moment;
@@ -386,71 +377,97 @@ static void a_moment_that_was_bad_is_an_input(void)
 	} rows[] = {{0, NAN, "first moment of w"},
 	            {1, INFINITY, "second moment of w"},
 	            {1, -1.0f, "second moment of w"}};
-	for (int sick = 0; sick < 2; sick++)
+	for (int bad_weight = 0; bad_weight < 2; bad_weight++)
 		for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 			const hg_optim_config config = HG_OPTIM_CONFIG_INIT;
 			char headline[400];
-			struct ward w;
+			struct subject s;
 			hg_state *state = NULL;
-			product_open(&w, hg_policy_fp16(), config);
-			CHECK(ward_examine(&w) == NULL);
-			CHECK_OK(hg_optim_get_state(w.optim, &state));
+			subject_product(&s, hg_policy_fp16(), config);
+			expect_healthy(&s);
+			CHECK_OK(hg_optim_get_state(s.optim, &state));
 			state->tensor[0].moment[rows[i].moment][2] = rows[i].value;
-			if (sick)
+			if (bad_weight)
 				state->tensor[0].master[1] = NAN;
-			CHECK_OK(hg_optim_set_state(w.optim, state));
+			CHECK_OK(hg_optim_set_state(s.optim, state));
 			hg_state_free(state);
-			(void)ward_examine(&w);
-			CHECK(w.report->findings > sick);
-			const hg_finding *f = &w.report->finding[sick];
-			test_note("%s", f->sentence);
+			(void)subject_examine(&s);
+			CHECK(s.report->findings > bad_weight);
+			const hg_finding *f = &s.report->finding[bad_weight];
 			CHECK(f->cause == HG_CAUSE_INPUT && f->row == 1 && f->col == 0 && f->bad == 1);
 			CHECK_STR(f->tensor, rows[i].tensor);
 			CHECK_STR(f->op, "adam");
-			first_is(f, "");
+			expect_first(f, "");
 			CHECK_EQ_I(f->remedies, 1);
 			(void)hg_finding_headline(f, NULL, NULL, headline, sizeof headline);
 			CHECK_CONTAINS(headline, "Optimiser's state bad before the step: row 1 of ");
-			ward_close(&w);
+			subject_close(&s);
 		}
 }
 
-/* A first moment of 1e20 is a number, and throws its weight out of f16 whatever the rate is; a
- * momentum of SGD likewise. */
-static void a_moment_from_elsewhere_is_no_rate(void)
+/* A first moment of 1e20 moves its weight out of f16 at any rate; so does a momentum of SGD. */
+static void large_moment_of_a_state_is_not_blamed_on_the_rate(void)
 {
 	for (int sgd = 0; sgd < 2; sgd++) {
 		hg_optim_config config = HG_OPTIM_CONFIG_INIT;
-		struct ward w;
+		struct subject s;
 		hg_state *state = NULL;
 		config.kind = sgd ? HG_SGD : HG_ADAM;
 		config.momentum = sgd ? 0.9f : 0.0f;
-		product_open(&w, hg_policy_fp16(), config);
-		CHECK_OK(hg_optim_get_state(w.optim, &state));
+		subject_product(&s, hg_policy_fp16(), config);
+		CHECK_OK(hg_optim_get_state(s.optim, &state));
 		state->tensor[0].moment[0][2] = 1e20f;
-		CHECK_OK(hg_optim_set_state(w.optim, state));
+		CHECK_OK(hg_optim_set_state(s.optim, state));
 		hg_state_free(state);
-		const hg_finding *f = ward_examine(&w);
+		const hg_finding *f = subject_examine(&s);
 		CHECK(f && f->cause == HG_CAUSE_OPTIMISER);
-		first_is(f, "");
+		expect_first(f, "");
 		CHECK_EQ_I(f->remedies, 1);
-		ward_close(&w);
+		subject_close(&s);
 	}
+}
+
+/* ---- calls ---- */
+
+static hg_var record_scores(struct bench *b, hg_tape *tape)
+{
+	hg_tape_scope(tape, "scores");
+	const hg_var p = hg_softmax(tape, x_of(b, tape));
+	return hg_mse(tape, hg_log(tape, p), targets_of(b, tape), HG_NONE);
+}
+
+/* Tapes of the user's own have no options. */
+static void remedies_of_a_tape_are_calls(void)
+{
+	struct subject s;
+	float x[3][4] = {{0}};
+	x[1][2] = -60.0f;
+	subject_open(&s, hg_policy_fp16(), record_scores);
+	tensor_of(&s.bench, HG_F16, 3, 4, x, HG_F32);
+	constant_tensor(&s.bench, 3, 4, 0.0f);
+	subject_compile(&s);
+	const hg_finding *f = expect_finding(&s, HG_CAUSE_ZERO, 0, "log", "scores", 1, 2);
+	CHECK(f->remedies > 0);
+	CHECK(strstr(f->remedy[0].call, "hg_log_softmax") != NULL);
+	for (int i = 0; i < f->remedies; i++)
+		CHECK_STR(f->remedy[i].option, "");
+	subject_close(&s);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(a_cast_of_ones_own_is_an_op),
-	    TEST(what_fp32_cannot_mend_it_is_not_offered_for),
-	    TEST(no_rate_mends_a_sum_of_raw_features),
-	    TEST(f32_sums_are_no_remedy_of_a_result_that_does_not_fit),
-	    TEST(a_mean_is_no_remedy_of_a_running_sum),
-	    TEST(a_scale_that_erases_the_others_is_named),
-	    TEST(the_rate_that_is_advised_helps),
-	    TEST(a_moment_that_is_beyond_f32_is_clipped),
-	    TEST(a_moment_that_was_bad_is_an_input),
-	    TEST(a_moment_from_elsewhere_is_no_rate),
+	    TEST(cast_to_f16_is_at_fault),
+	    TEST(fp32_is_offered_only_where_it_helps),
+	    TEST(rates_are_offered_only_where_weights_are_read),
+	    TEST(f32_sums_are_not_offered_for_a_result_that_does_not_fit),
+	    TEST(mean_is_not_offered_for_a_running_sum),
+	    TEST(underflow_because_of_the_shift_is_found),
+	    TEST(offered_rate_or_decay_helps),
+	    TEST(clipping_is_offered_for_a_moment_beyond_f32),
+	    TEST(bad_moment_of_a_state_is_an_input),
+	    TEST(large_moment_of_a_state_is_not_blamed_on_the_rate),
+	    TEST(remedies_of_a_tape_are_calls),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }
