@@ -125,7 +125,7 @@ static const char *watched_by(const hg_narrowing *r)
 {
 	static const char *const watch[] = {[HG_GUARD_NONE] = "nothing",
 	                                    [HG_GUARD_WEIGHTS] = "the weights' size",
-	                                    [HG_GUARD_STORED] = "each element, when stored",
+	                                    [HG_GUARD_STORED] = "each stored element",
 	                                    [HG_GUARD_STEP] = "the check of the step"};
 	return r->verdict == HG_PROVED ? "no guard needed" : r->state != HG_F16 ? "-" : watch[r->guard];
 }
