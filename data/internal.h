@@ -14,7 +14,7 @@ HG_NODISCARD hg_status hg__checkpoint_read(const char *path, const char *shown, 
                                            char *message);
 
 /* Write one line into message[HG_DATA_MESSAGE] (NULL: nowhere) and return the status. Control
- * characters, which file and member names may contain, become '?'. */
+ * characters, which file and member names may contain, become "\xHH" (core/printable.h). */
 hg_status hg__data_fail(char *message, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 
 /* line [HG_DATA_MESSAGE] := the printf output as one line with a decimal point in every locale. */

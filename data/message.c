@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "core/c_locale.h"
+#include "core/printable.h"
 #include "internal.h"
 
 void hg__data_say(char *line, const char *format, va_list args)
 {
+	char text[2 * HG_DATA_MESSAGE];
 	struct hg__c_locale point = hg__c_locale_begin();
-	vsnprintf(line, HG_DATA_MESSAGE, format, args);
+	vsnprintf(text, sizeof text, format, args);
 	hg__c_locale_end(&point);
-	for (char *c = line; *c; c++)
-		if ((unsigned char)*c < 32 || *c == 127)
-			*c = '?';
+	(void)hg__printable(line, HG_DATA_MESSAGE, text);
 }
 
 hg_status hg__data_fail(char *message, hg_status status, const char *format, ...)

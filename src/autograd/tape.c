@@ -31,7 +31,7 @@ hg_status hg__tape_fail(hg_tape *tape, hg_status status, const char *format, ...
 	char text[HG__MESSAGE - 64];
 	va_list args;
 	va_start(args, format);
-	hg__vprint(text, sizeof text, format, args);
+	hg__vprint_line(text, sizeof text, format, args);
 	va_end(args);
 	const char *scope = tape->recording.scope;
 	return hg__tape_stick(

@@ -12,7 +12,7 @@ hg_status hg__fail(hg_context *ctx, hg_status status, const char *format, ...)
 	char text[HG__MESSAGE]; /* An argument may point into the old message. */
 	va_list args;
 	va_start(args, format);
-	hg__vprint(text, sizeof text, format, args);
+	hg__vprint_line(text, sizeof text, format, args);
 	va_end(args);
 	memcpy(ctx->message, text, sizeof text);
 	hg__log(ctx, HG_LOG_DEBUG, "%s: %s", hg_status_name(status), text);
@@ -29,7 +29,7 @@ static void send_log_line(hg_context *ctx, hg_log_level level, const char *forma
 static void send_log_line(hg_context *ctx, hg_log_level level, const char *format, va_list args)
 {
 	char text[2 * HG__MESSAGE];
-	hg__vprint(text, sizeof text, format, args);
+	hg__vprint_line(text, sizeof text, format, args);
 	ctx->log(ctx->log_user, level, text);
 }
 

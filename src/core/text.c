@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/c_locale.h"
+#include "core/printable.h"
 
 int hg__vprint(char *text, size_t size, const char *format, va_list args)
 {
@@ -13,6 +14,16 @@ int hg__vprint(char *text, size_t size, const char *format, va_list args)
 	const int length = vsnprintf(text, size, format, args);
 	hg__c_locale_end(&c);
 	return length;
+}
+
+/* The longest message that is not cut, before names in it are escaped. */
+#define LONGEST 2048
+
+void hg__vprint_line(char *line, size_t size, const char *format, va_list args)
+{
+	char text[LONGEST];
+	(void)hg__vprint(text, sizeof text, format, args);
+	(void)hg__printable(line, size, text);
 }
 
 int hg__print(char *text, size_t size, const char *format, ...)

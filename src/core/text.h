@@ -15,5 +15,9 @@ int hg__print(char *text, size_t size, const char *format, ...) HG_PRINTF(3, 4);
 int hg__vprint(char *text, size_t size, const char *format, va_list args) HG_PRINTF(3, 0);
 double hg__number(const char *text);
 
+/* hg__vprint for a message: one line that is safe to print, whatever names are in it
+ * (core/printable.h). */
+void hg__vprint_line(char *line, size_t size, const char *format, va_list args) HG_PRINTF(3, 0);
+
 HG_EXTERN_C_END
 #endif

@@ -17,7 +17,7 @@ static hg_status fail_create(hg_status status, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	hg__vprint(create_message, sizeof create_message, format, args);
+	hg__vprint_line(create_message, sizeof create_message, format, args);
 	va_end(args);
 	return status;
 }
