@@ -27,6 +27,8 @@ HG_NODISCARD hg_status hg__state_note_text(hg_state *state, hg_context *ctx, con
  * `theirs`. NULL: all are the same. */
 const hg_setting *hg__state_difference(const hg_state *ours, const hg_state *theirs,
                                        const char *prefix);
+/* The value of a setting for a message; NULL: "not known". */
+void hg__setting_text(const hg_setting *setting, char *text, size_t size);
 /* hg_optim_set_state in two steps, for a run with the settings in `ours`. hg__state_check: does the
  * state fit? hg__state_put: restores it; it allocates all its memory before it changes anything. */
 HG_NODISCARD hg_status hg__state_check(hg_optim *optim, const hg_state *ours,

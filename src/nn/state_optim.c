@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/text.h"
-#include "core/typed.h"
 #include "nn/state.h"
 
 /* The optimiser's row for a parameter; NULL for a buffer. */
@@ -264,28 +262,6 @@ static hg_status put_all(hg_optim *o, const hg_state *theirs, int same_scaling)
 	return status;
 }
 
-/* A float as a person types it, "0.01"; otherwise nine digits. */
-static void real_text(double x, char *text, size_t size)
-{
-	char typed[HG__TYPED];
-	if ((double)(float)x == x)
-		(void)snprintf(text, size, "%s", hg__typed((float)x, typed));
-	else
-		(void)hg__print(text, size, "%.9g", x);
-}
-
-static void setting_text(const hg_setting *s, char *text, size_t size)
-{
-	if (!s)
-		(void)snprintf(text, size, "not known");
-	else if (s->kind == HG_SETTING_TEXT)
-		(void)snprintf(text, size, "%s", s->text);
-	else if (s->kind == HG_SETTING_REAL)
-		real_text(s->real, text, size);
-	else
-		(void)snprintf(text, size, "%lld", (long long)s->integer);
-}
-
 hg_status hg__state_put(hg_optim *o, const hg_state *ours, const hg_state *theirs)
 {
 	char found[80], expected[80];
@@ -293,8 +269,8 @@ hg_status hg__state_put(hg_optim *o, const hg_state *ours, const hg_state *their
 	const hg_setting *differs = hg__state_difference(ours, theirs, "");
 	if (!differs)
 		return HG_OK;
-	setting_text(hg_state_find_setting(theirs, differs->name), found, sizeof found);
-	setting_text(differs, expected, sizeof expected);
+	hg__setting_text(hg_state_find_setting(theirs, differs->name), found, sizeof found);
+	hg__setting_text(differs, expected, sizeof expected);
 	return hg__fail(
 	    o->params->ctx, HG_INFO_DIFFERS,
 	    "%s is %s in %s, the run has %s: the run continues, but not with the same bits as before",

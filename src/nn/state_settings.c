@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
+#include "core/typed.h"
 #include "halfgraph/version.h"
 #include "nn/state.h"
 
@@ -10,16 +12,36 @@ struct field {
 	const char *name;
 	enum { INT, INT64, FLOAT, TEXT } type; /* enumerators have the size of int */
 	size_t place;
+	const struct words *words; /* of an enumerator; NULL: it is a number */
 };
 
-#define POLICY(field, type)                                \
-	{                                                      \
-		"policy." #field, type, offsetof(hg_policy, field) \
+/* What a message calls the values of an enumerator, from `least` on: as they are typed in the
+ * options of hg-train. A NULL ends them. */
+struct words {
+	int least;
+	const char *word[6];
+};
+static const struct words types = {HG_F16, {"f16", "f32", NULL}},
+                          sums = {HG_ACC_F32, {"f32", "f16 in batches", "f16", NULL}},
+                          unproved = {HG_UNPROVED_GUARD, {"guard", "promote", "refuse", NULL}},
+                          optimizers = {HG_SGD, {"sgd", "adam", "adamw", NULL}},
+                          norms = {HG_NORM_NONE, {"none", "left", "right", "both", "in", NULL}},
+                          aggregates = {HG_NORM_NONE, {"sum", "left", "mean", NULL}},
+                          readouts = {-1, {"none", "sum", "mean", "max", NULL}};
+
+/* words: NULL or the address of one of the above */
+#define POLICY_WORDS(field, words)                               \
+	{                                                            \
+		"policy." #field, INT, offsetof(hg_policy, field), words \
+	}
+#define POLICY(field, type)                                      \
+	{                                                            \
+		"policy." #field, type, offsetof(hg_policy, field), NULL \
 	}
 static const struct field policy_fields[] = {POLICY(name, TEXT),
-                                             POLICY(state, INT),
-                                             POLICY(accumulate, INT),
-                                             POLICY(unproved, INT),
+                                             POLICY_WORDS(state, &types),
+                                             POLICY_WORDS(accumulate, &sums),
+                                             POLICY_WORDS(unproved, &unproved),
                                              POLICY(replan, INT),
                                              POLICY(loss_scale.enabled, INT),
                                              POLICY(loss_scale.init_scale, FLOAT),
@@ -30,18 +52,31 @@ static const struct field policy_fields[] = {POLICY(name, TEXT),
                                              POLICY(loss_scale.max_scale, FLOAT),
                                              POLICY(loss_scale.hysteresis, INT)};
 
-#define OPTIM(field, type)                                      \
-	{                                                           \
-		"optim." #field, type, offsetof(hg_optim_config, field) \
+#define OPTIM_WORDS(field, words)                                     \
+	{                                                                 \
+		"optim." #field, INT, offsetof(hg_optim_config, field), words \
 	}
-static const struct field optim_fields[] = {
-    OPTIM(kind, INT),       OPTIM(lr, FLOAT),     OPTIM(weight_decay, FLOAT),
-    OPTIM(momentum, FLOAT), OPTIM(nesterov, INT), OPTIM(beta1, FLOAT),
-    OPTIM(beta2, FLOAT),    OPTIM(eps, FLOAT),    OPTIM(clip_norm, FLOAT)};
+#define OPTIM(field, type)                                            \
+	{                                                                 \
+		"optim." #field, type, offsetof(hg_optim_config, field), NULL \
+	}
+static const struct field optim_fields[] = {OPTIM_WORDS(kind, &optimizers),
+                                            OPTIM(lr, FLOAT),
+                                            OPTIM(weight_decay, FLOAT),
+                                            OPTIM(momentum, FLOAT),
+                                            OPTIM(nesterov, INT),
+                                            OPTIM(beta1, FLOAT),
+                                            OPTIM(beta2, FLOAT),
+                                            OPTIM(eps, FLOAT),
+                                            OPTIM(clip_norm, FLOAT)};
 
-#define MODEL(field, type)                                      \
-	{                                                           \
-		"model." #field, type, offsetof(hg_model_config, field) \
+#define MODEL_WORDS(field, words)                                     \
+	{                                                                 \
+		"model." #field, INT, offsetof(hg_model_config, field), words \
+	}
+#define MODEL(field, type)                                            \
+	{                                                                 \
+		"model." #field, type, offsetof(hg_model_config, field), NULL \
 	}
 static const struct field model_fields[] = {MODEL(name, TEXT),
                                             MODEL(in_features, INT64),
@@ -50,14 +85,14 @@ static const struct field model_fields[] = {MODEL(name, TEXT),
                                             MODEL(hidden, INT),
                                             MODEL(heads, INT),
                                             MODEL(dropout, FLOAT),
-                                            MODEL(norm, INT),
+                                            MODEL_WORDS(norm, &norms),
                                             MODEL(eps_learnable, INT),
-                                            MODEL(aggregate, INT),
+                                            MODEL_WORDS(aggregate, &aggregates),
                                             MODEL(lambda, FLOAT),
                                             MODEL(negative_slope, FLOAT),
                                             MODEL(attention_dropout, FLOAT),
                                             MODEL(out_heads, INT),
-                                            MODEL(readout, INT)};
+                                            MODEL_WORDS(readout, &readouts)};
 _Static_assert(sizeof(hg_norm) == sizeof(int) && sizeof(hg_dtype) == sizeof(int),
                "enumerators are read as int");
 
@@ -106,13 +141,13 @@ static hg_status note_fields(hg_state *state, hg_context *ctx, const struct fiel
 
 hg_status hg__state_note_text(hg_state *state, hg_context *ctx, const char *name, const char *text)
 {
-	const struct field f = {name, TEXT, 0};
+	const struct field f = {name, TEXT, 0, NULL};
 	return note_fields(state, ctx, &f, 1, &text);
 }
 
 hg_status hg__state_note_integer(hg_state *state, hg_context *ctx, const char *name, int64_t value)
 {
-	const struct field f = {name, INT64, 0};
+	const struct field f = {name, INT64, 0, NULL};
 	return note_fields(state, ctx, &f, 1, &value);
 }
 
@@ -132,6 +167,60 @@ hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim)
 	HG__TRY(NOTE_ALL(state, ctx, policy_fields, &optim->params->policy));
 	return NOTE_ALL(state, ctx, optim_fields, &optim->config);
 }
+
+/* ---- as text ---- */
+
+static const struct words *find_words(const char *name)
+{
+	static const struct {
+		const struct field *field;
+		size_t count;
+	} tables[] = {{policy_fields, sizeof policy_fields / sizeof *policy_fields},
+	              {optim_fields, sizeof optim_fields / sizeof *optim_fields},
+	              {model_fields, sizeof model_fields / sizeof *model_fields}};
+	for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+		for (size_t k = 0; k < tables[t].count; k++)
+			if (strcmp(tables[t].field[k].name, name) == 0)
+				return tables[t].field[k].words;
+	return NULL;
+}
+
+/* The word for the value of an enumerator; NULL: it has none, or is a number. */
+static const char *find_word(const hg_setting *s)
+{
+	const struct words *words = find_words(s->name);
+	const char *const *word = words ? words->word : NULL;
+	for (int64_t value = words ? words->least : 0; word && *word && value < s->integer; value++)
+		word++;
+	return word && s->integer >= words->least ? *word : NULL;
+}
+
+/* A float as a person types it, "0.01"; otherwise nine digits. */
+static void real_text(double x, char *text, size_t size)
+{
+	char typed[HG__TYPED];
+	if ((double)(float)x == x)
+		(void)snprintf(text, size, "%s", hg__typed((float)x, typed));
+	else
+		(void)hg__print(text, size, "%.9g", x);
+}
+
+void hg__setting_text(const hg_setting *s, char *text, size_t size)
+{
+	const char *word = s && s->kind == HG_SETTING_INTEGER ? find_word(s) : NULL;
+	if (!s)
+		(void)snprintf(text, size, "not known");
+	else if (s->kind == HG_SETTING_TEXT)
+		(void)snprintf(text, size, "%s", s->text);
+	else if (s->kind == HG_SETTING_REAL)
+		real_text(s->real, text, size);
+	else if (word)
+		(void)snprintf(text, size, "%s", word);
+	else
+		(void)snprintf(text, size, "%lld", (long long)s->integer);
+}
+
+/* ---- comparing ---- */
 
 static int same_setting(const hg_setting *a, const hg_setting *b)
 {
