@@ -173,9 +173,9 @@ assert 1 <= row["steps_lost"] <= 10 and row["rescaled"] + row["in_f32"] >= 1, ro
 fi
 
 # an interrupted run leaves whole lines
-timeout -s INT 2 "$bench" spmm $fast --repeat 30 --features \
+timeout --preserve-status -s INT 2 "$bench" spmm $fast --repeat 30 --features \
   8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23 --json "$scratch/cut.json" >/dev/null 2>&1
-[ $? -eq 124 ] || fail "the run was to be interrupted"
+[ $? -eq 130 ] || fail "an interrupted run does not end with 130"
 [ "$(tail -c 1 "$scratch/cut.json" 2>/dev/null | wc -l)" -eq \
   "$(test -s "$scratch/cut.json" && echo 1 || echo 0)" ] ||
   fail "an interrupted run leaves half a line"
@@ -216,7 +216,8 @@ expect 2 'model is "sage"' epoch --device cpu --model sage
 expect 2 "missing.h5" spmm --device cpu --graph "$scratch/missing.h5"
 head -c 20000 "$scratch/data.h5" >"$scratch/half.h5"
 expect 2 "half.h5" spmm --device cpu --graph "$scratch/half.h5"
-expect 2 "cannot write to" spmm $fast --json "$scratch/no/such/folder.json"
+expect 2 "folder.json: cannot be written: No such file" spmm $fast --json \
+  "$scratch/no/such/folder.json"
 
 # no file that is not of results is appended to
 ln "$scratch/data.h5" "$scratch/linked.h5"
@@ -227,12 +228,15 @@ expect 2 "data.h5 is the graph itself" spmm --device cpu --graph "$scratch/data.
   "$scratch/data.h5"
 expect 2 "linked.h5 is the graph itself" spmm --device cpu --graph "$scratch/data.h5" --json \
   "$scratch/linked.h5"
-expect 2 "data.h5: its content is not benchmark results" spmm $fast --json "$scratch/data.h5"
-expect 2 "notes.txt: its content is not benchmark results" spmm $fast --json "$scratch/notes.txt"
+expect 2 "data.h5: cannot be written: its content is not benchmark results" spmm $fast \
+  --json "$scratch/data.h5"
+expect 2 "notes.txt: cannot be written: its content is not benchmark results" spmm $fast \
+  --json "$scratch/notes.txt"
 printf '{"graph": "ti' >"$scratch/cut.json"
-expect 2 "cut.json: its last line is incomplete" spmm $fast --json "$scratch/cut.json"
-expect 2 "pipe: it is not a regular file" spmm $fast --json "$scratch/pipe"
-expect 2 "null: it is not a regular file" spmm $fast --json /dev/null
+expect 2 "cut.json: cannot be written: its last line is incomplete" spmm $fast \
+  --json "$scratch/cut.json"
+expect 2 "pipe: cannot be written: it is not a regular file" spmm $fast --json "$scratch/pipe"
+expect 2 "null: cannot be written: it is not a regular file" spmm $fast --json /dev/null
 cmp "$scratch/data.h5" "$scratch/data.before" || fail "--json wrote into a dataset"
 [ "$(cat "$scratch/notes.txt")" = "figures of last year" ] || fail "--json wrote into a text"
 : >"$scratch/empty.json"

@@ -384,6 +384,14 @@ contains 'another seed' err 'seed is 5 in half.h5, the run has 6'
 run 0 'another precision' --data data.h5 --model gat --precision fp32 --epochs 1 --resume half.h5 \
   --seed 5 --device cpu
 contains 'another precision' err 'policy.name is fp16 in half.h5, the run has fp32'
+for setting in 'gcn --norm right|model.norm is both in norm.h5, the run has right' \
+  'gcn --unproved promote|policy.unproved is guard in norm.h5, the run has promote' \
+  'gcn --precision fp16-naive|policy.name is fp16 in norm.h5, the run has fp16-naive'; do
+  run 0 'to differ from' --data data.h5 --model gcn --epochs 1 --device cpu --save norm.h5
+  "$train" --data data.h5 --model ${setting%%|*} --epochs 1 --device cpu --resume norm.h5 \
+    >out 2>err
+  contains 'a setting by its name' err "${setting#*|}"
+done
 refused 'another width' 'conv0.weight is \[16, 64\] in half.h5, the model has \[16, 16\]' --data \
   data.h5 --model gat --hidden 2 --resume half.h5
 refused 'another model' 'it is of a gat, the run trains a gcn' --data data.h5 --model gcn --resume \
@@ -503,8 +511,39 @@ if [ -c /dev/full ]; then
   [ $? -eq 1 ] || fail 'JSON to a full standard output: not exit code 1'
   contains 'JSON to a full standard output' err 'cannot write to standard output'
   run 1 'full disk' --data data.h5 --model gcn --epochs 3 --json /dev/full
-  contains 'full disk' err '/dev/full'
+  contains 'full disk' err '/dev/full: cannot be written: '
 fi
+# What fits is whole lines, in a file and on a standard output that is a file with older lines.
+(ulimit -f 2 && exec "$train" --data data.h5 --model gcn --epochs 100 --json cut.jsonl >out 2>err)
+[ $? -eq 1 ] || fail 'limit of a file: not exit code 1'
+contains 'limit of a file' err 'cut.jsonl: cannot be written: File too large'
+echo '{"older":1}' >older.jsonl
+(ulimit -f 2 && exec "$train" --data data.h5 --model gcn --epochs 100 --json - >>older.jsonl 2>err)
+[ $? -eq 1 ] || fail 'limit of standard output: not exit code 1'
+contains 'limit of standard output' err 'cannot write to standard output'
+contains 'limit of standard output' older.jsonl '"older"'
+for name in cut older; do
+  [ "$(wc -l <$name.jsonl)" -gt 2 ] || fail "limit of a file: no lines in $name.jsonl"
+  [ "$(grep -c '^{.*}$' $name.jsonl)" -eq "$(wc -l <$name.jsonl)" ] &&
+    [ "$(tail -c 1 $name.jsonl | wc -l)" -eq 1 ] ||
+    fail "limit of a file: half a line in $name.jsonl:" "$(tail -c 100 $name.jsonl)"
+done
+
+# A hang-up that nohup ignores stays ignored; of two other signals the second ends the run at once.
+(trap '' HUP && exec "$train" --data data.h5 --model gcn --epochs 10000000 --json hup.jsonl \
+  >out 2>err) &
+child=$!
+for _ in $(seq 100); do
+  [ -s hup.jsonl ] && break
+  sleep 0.1
+done
+kill -HUP $child
+sleep 0.3
+kill -0 $child 2>/dev/null || fail 'hang-up: it ended a run that ignores it'
+kill -TERM $child
+wait $child
+[ $? -eq 130 ] || fail 'hang-up: not exit code 130'
+contains 'hang-up' out 'interrupted  *after epoch'
 
 [ $failures -eq 0 ] && echo 'ok       hg_train'
 exit $((failures > 0))

@@ -10,11 +10,17 @@ struct stream {
 	const char *path;
 	int made, begun; /* made: the file did not exist before */
 };
-/* Open an output. path NULL: none; "-": standard output. Returns 0, or -1 with errno set. */
+/* Open an output, without a buffer. path NULL: none; "-": standard output, before anything is
+ * printed to it. Returns 0, or -1 with errno set. */
 int stream_open(struct stream *stream, const char *path);
 /* Remove the old content before the first line; a second call does nothing. Returns 0, or -1 with
  * errno set. */
 int stream_begin(struct stream *stream);
+/* Write one line, whose newline is added, as a whole: what a full disk leaves of it in a regular
+ * file is removed again. Returns 0, or -1 with errno set. */
+int stream_line(FILE *out, const char *line);
+/* Say on stderr that an output could not be written, or not to its end; error: errno, or 0. */
+void stream_say(const char *tool, const char *path, int error);
 /* Close the output. If it was never begun, the old file stays, and a new file is removed. Returns
  * 0, or -1 with errno set if a line could not be written. Standard output stays open until
  * tool_finish. */

@@ -1,7 +1,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "tool.h"
 
+#include "commandline.h"
 #include "threads.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +15,9 @@
 
 void tool_begin(char **argv)
 {
+	watch_block(); /* also across the second execution */
 	tool_threads(argv);
+	watch_install();
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		/* open returns the lowest free descriptor, which is this one; the wrong direction makes
 		 * every use of it fail */
@@ -38,6 +42,25 @@ int tool_finish(const char *tool, int code)
 	fprintf(stderr, "%s: cannot write to standard output%s%s\n", tool, errno ? ": " : "",
 	        errno ? strerror(errno) : "");
 	return code ? code : TOOL_FAILED;
+}
+
+void tool_codes_print(FILE *out, const struct tool_codes *codes)
+{
+	enum { WIDTH = 4 };
+	char failed[160];
+	(void)snprintf(failed, sizeof failed,
+	               "%sthe library or the machine failed, or an output could not be written to its "
+	               "end (disk full)",
+	               codes->failed ? codes->failed : "");
+	(void)fputs("\nexit code:\n", out);
+	tool_row_print(out, WIDTH, "0", codes->done);
+	tool_row_print(out, WIDTH, "1", failed);
+	tool_row_print(out, WIDTH, "2",
+	               "bad usage, bad input, or an output that cannot be written, which shows before "
+	               "the work");
+	if (codes->bad_run)
+		tool_row_print(out, WIDTH, "3", codes->bad_run);
+	tool_row_print(out, WIDTH, "130", codes->interrupted);
 }
 
 int tool_code_of(hg_status status)

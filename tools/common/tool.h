@@ -1,22 +1,36 @@
 #ifndef HG_TOOL_H
 #define HG_TOOL_H
 
+#include <stdio.h>
+
 #include "halfgraph/export.h"
 #include "halfgraph/status.h"
 
 /* Exit codes of all tools. */
 enum tool_code {
 	TOOL_DONE = 0,
-	TOOL_FAILED = 1,    /* the library or the machine failed */
-	TOOL_BAD_INPUT = 2, /* the command line or a file is wrong */
-	TOOL_BAD_RUN = 3,   /* done, but the training run that the tool made or examined went wrong */
+	TOOL_FAILED = 1, /* the library or the machine failed, or an output broke off */
+	/* the command line or a file is wrong, also an output that cannot be written at all, which
+	 * shows before the work */
+	TOOL_BAD_INPUT = 2,
+	TOOL_BAD_RUN = 3, /* done, but the training run that the tool made or examined went wrong */
 	TOOL_INTERRUPTED = 130
 };
 /* The exit code for a failed call: TOOL_BAD_INPUT if the user can correct the cause, TOOL_FAILED if
  * it is in the library or the machine. */
 int tool_code_of(hg_status status);
 
-/* Call this first in main, with its argv. It makes waiting OpenMP threads sleep soon, unless the
+/* What the codes mean in a tool, for --help. */
+struct tool_codes {
+	const char *done;
+	const char *failed;  /* what else ends with 1: "a result is wrong, "; or NULL */
+	const char *bad_run; /* NULL: the tool has no TOOL_BAD_RUN */
+	const char *interrupted;
+};
+void tool_codes_print(FILE *out, const struct tool_codes *codes);
+
+/* Call this first in main, with its argv. From here on a signal ends the tool with
+ * TOOL_INTERRUPTED (watch.h). It makes waiting OpenMP threads sleep soon, unless the
  * user's environment configures their waiting (OMP_WAIT_POLICY, GOMP_SPINCOUNT, KMP_BLOCKTIME); for
  * that the program executes itself a second time. A standard stream that the parent closed gets a
  * descriptor whose every use fails; otherwise a file that the tool opens could take its number and

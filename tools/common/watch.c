@@ -11,8 +11,8 @@
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define SIGNALS (sizeof signals / sizeof signals[0])
 
-static volatile sig_atomic_t interrupted;
-static struct sigaction old_actions[SIGNALS];
+/* watching: the work asks whether it is interrupted. holding: it writes a file. */
+static volatile sig_atomic_t interrupted, watching, holding;
 
 static struct {
 	int show, shown;
@@ -20,10 +20,41 @@ static struct {
 	double began, printed; /* seconds */
 } state;
 
+/* Ends the program at once where nobody would ask, and where somebody was asked to end before. */
 static void on_signal(int number)
 {
 	(void)number;
+	if (!watching || (interrupted && !holding))
+		_exit(TOOL_INTERRUPTED);
 	interrupted = 1;
+}
+
+static void fill_set(sigset_t *set)
+{
+	(void)sigemptyset(set);
+	for (size_t k = 0; k < SIGNALS; k++)
+		(void)sigaddset(set, signals[k]);
+}
+
+void watch_block(void)
+{
+	sigset_t set;
+	fill_set(&set);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* A hang-up that nohup ignores stays ignored. (A shell without job control ignores SIGINT for what
+ * it starts in the background; that one can still be sent on purpose.) */
+void watch_install(void)
+{
+	struct sigaction action = {.sa_handler = on_signal}, found;
+	sigset_t set;
+	(void)sigemptyset(&action.sa_mask);
+	for (size_t k = 0; k < SIGNALS; k++)
+		if (signals[k] != SIGHUP || sigaction(SIGHUP, NULL, &found) || found.sa_handler != SIG_IGN)
+			(void)sigaction(signals[k], &action, NULL);
+	fill_set(&set);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 /* Show progress ten times a second at most, once the same work has taken a second. */
@@ -48,43 +79,25 @@ static int show_step(void *user, const char *what, int64_t done, int64_t total)
 	return interrupted;
 }
 
-static void install_handlers(int flags, struct sigaction *old)
-{
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags};
-	sigemptyset(&action.sa_mask);
-	for (size_t k = 0; k < SIGNALS; k++)
-		sigaction(signals[k], &action, old ? &old[k] : NULL);
-}
-
-static void restore_handlers(void)
-{
-	for (size_t k = 0; k < SIGNALS; k++)
-		sigaction(signals[k], &old_actions[k], NULL);
-}
-
 void watch_begin(int show)
 {
-	install_handlers((int)SA_RESETHAND,
-	                 old_actions); /* the second Ctrl-C ends the program at once */
+	watching = 1;
 	state.show = show && isatty(STDERR_FILENO);
 }
 
 void watch_hold(void)
 {
-	install_handlers(0, NULL);
+	holding = 1;
 }
 
 void watch_release(void)
 {
-	if (interrupted)
-		restore_handlers();
-	else
-		install_handlers((int)SA_RESETHAND, NULL);
+	holding = 0;
 }
 
 void watch_end(void)
 {
-	restore_handlers();
+	watching = 0;
 	if (state.shown)
 		fputs("\r\033[K", stderr);
 	state.shown = 0;

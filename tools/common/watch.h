@@ -3,13 +3,18 @@
 
 #include "halfgraph/progress.h"
 
-/* Show a line with percentage and remaining time on stderr during long work, if stderr is a
- * terminal and `show` is not 0. A Ctrl-C sets a flag that the library checks between two pieces of
- * work. watch_end restores the signal handlers. */
+/* SIGINT (Ctrl-C), SIGTERM and SIGHUP end a tool with TOOL_INTERRUPTED from its first line on:
+ * tool_begin blocks them, and installs the handlers once the program runs for good. */
+void watch_block(void);
+void watch_install(void);
+
+/* From watch_begin on the first signal sets a flag, which the library checks between two pieces of
+ * work, and the second ends the program at once; watch_end undoes it. Long work shows a line with
+ * percentage and remaining time on stderr, if stderr is a terminal and `show` is not 0. */
 void watch_begin(int show);
 void watch_end(void);
-/* Between these two calls a second Ctrl-C does not end the program either, because a file is being
- * written. They may be called only after watch_begin. */
+/* Between these two calls a second signal does not end the program either, because a file is being
+ * written. */
 void watch_hold(void);
 void watch_release(void);
 const hg_progress *watch_progress(void);

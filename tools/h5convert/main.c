@@ -1,8 +1,10 @@
 /* h5convert: read or generate a dataset, transform it, and write it as HDF5. */
+#define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "files.h"
 #include "h5convert.h"
@@ -59,7 +61,7 @@ static void on_note(void *user, const char *sentence)
 {
 	const struct options *o = user;
 	if (!o->quiet)
-		fprintf(stderr, "h5convert: %s\n", sentence);
+		tool_say("h5convert", "%s", sentence);
 }
 
 static hg_status load_dataset(struct options *o, hg_dataset **d, char *message)
@@ -138,8 +140,9 @@ static hg_status rename_dataset(hg_dataset *d, const char *name, char *message)
 	return HG_OK;
 }
 
-/* A file that cannot be read is an error of the input; a file that cannot be written is not.
- * HG_ERR_STATE means that the dataset is not in the state that a transform needs. */
+/* A file that cannot be read, or not even begun, is an error of the user; one whose writing breaks
+ * off (writing) is not. HG_ERR_STATE means that the dataset is not in the state that a transform
+ * needs. */
 static int exit_code(hg_status status, int writing)
 {
 	if (watch_interrupted())
@@ -191,7 +194,7 @@ static int convert(struct options *o)
 	hg_order_report order = HG_ORDER_REPORT_INIT;
 	watch_begin(!o->quiet);
 	hg_status status = check_output(o, message);
-	int writing = status == HG_ERR_IO;
+	int writing = 0;
 	if (status == HG_OK)
 		status = load_dataset(o, &d, message);
 	if (status == HG_OK)
@@ -217,11 +220,14 @@ static int convert(struct options *o)
 static int seal_file(const char *path)
 {
 	char message[HG_DATA_MESSAGE] = "";
-	const hg_status status = hg_file_seal(path, message);
+	hg_status status = access(path, R_OK) == 0 ? hg_file_try(path, message) : HG_OK;
+	const int writing = status == HG_OK && access(path, R_OK) == 0;
+	if (status == HG_OK)
+		status = hg_file_seal(path, message);
 	if (status == HG_OK)
 		return TOOL_DONE;
 	tool_say("h5convert", "%s", message);
-	return tool_code_of(status);
+	return exit_code(status, writing);
 }
 
 int main(int argc, char **argv)

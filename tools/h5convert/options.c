@@ -7,6 +7,7 @@
 
 #include "commandline.h"
 #include "h5convert.h"
+#include "tool.h"
 
 #define AT(field) offsetof(struct options, field)
 
@@ -93,11 +94,10 @@ void options_help(void)
 	puts("\nTraining on reordered nodes gives the same results up to rounding. With dropout, which "
 	     "draws by\n"
 	     "position, the run differs as with another seed.\n");
-	puts(
-	    "Transforms are applied in the order of this list, whatever the order on the command "
-	    "line.\n"
-	    "Exit code: 0 done, 2 the input or the command line is wrong, 1 any other failure (memory, "
-	    "disk),\n130 interrupted.");
+	puts("Transforms are applied in the order of this list, whatever the order on the command "
+	     "line.");
+	tool_codes_print(stdout, &(struct tool_codes){.done = "done",
+	                                              .interrupted = "interrupted; no file is left"});
 }
 
 /* "3/10" */

@@ -202,8 +202,6 @@ void options_help(const struct command_name *commands, int count)
 	    "  err/bound  largest error divided by its bound, over about 2,000 rows in f64, the "
 	    "longest\n"
 	    "             row among them\n"
-	    "\nExit codes: 0 done, 1 a wrong result, or the library or the machine failed, 2 bad usage "
-	    "or\nbad input, 130 interrupted.\n"
 	    "\nExamples:\n"
 	    "  hg-bench spmm --graph reddit-like --features 64 --peer cusparse --json results.json\n"
 	    "  hg-bench spmm --graph kron-21 --variant all\n"
@@ -211,4 +209,7 @@ void options_help(const struct command_name *commands, int count)
 	    "  hg-bench epoch --graph products-like --model all --precision fp16,fp32\n"
 	    "  hg-bench step --graph cora-like --model all\n",
 	    stdout);
+	tool_codes_print(stdout, &(struct tool_codes){.done = "done",
+	                                              .failed = "a result is wrong, ",
+	                                              .interrupted = "interrupted"});
 }

@@ -15,6 +15,7 @@
 #include "halfgraph/data.h"
 #include "halfgraph/version.h"
 #include "json.h"
+#include "stream.h"
 #include "tool.h"
 
 struct result result_new(const char *op, const char *variant, const char *precision)
@@ -39,6 +40,8 @@ int report_begin(struct bench *b)
 	char message[HG_DATA_MESSAGE] = "";
 	r->file = -1;
 	r->to_stdout = path && strcmp(path, "-") == 0;
+	if (r->to_stdout)
+		(void)setvbuf(stdout, NULL, _IONBF, 0); /* as stream_line expects */
 	if (!path || r->to_stdout)
 		return 0;
 	const struct tool_file files[] = {
@@ -48,13 +51,13 @@ int report_begin(struct bench *b)
 	};
 	if (tool_files_check(files, sizeof files / sizeof *files, message) < 0) {
 		tool_say("hg-bench", "%s", message);
-		return 2;
+		return TOOL_BAD_INPUT;
 	}
 	r->file = json_open(path, &why);
 	if (r->file >= 0)
 		return 0;
-	tool_say("hg-bench", "cannot write to %s: %s", path, why);
-	return 2;
+	tool_say("hg-bench", "%s: cannot be written: %s", path, why);
+	return TOOL_BAD_INPUT;
 }
 
 void report_head(struct bench *b)
@@ -148,10 +151,10 @@ static void put_line(struct bench *b, struct json *j)
 		fputs("hg-bench: a result is too long for a line of JSON\n", stderr);
 		r->lost++;
 	} else if (r->to_stdout) {
-		fwrite(j->text, 1, j->length, stdout);
-		fflush(stdout);
+		j->text[j->length - 1] = '\0';      /* stream_line adds the newline */
+		(void)stream_line(stdout, j->text); /* tool_finish reports a failure */
 	} else if (r->file >= 0 && json_append(r->file, j)) {
-		tool_say("hg-bench", "cannot write to %s: %s", b->options.json, strerror(errno));
+		stream_say("hg-bench", b->options.json, errno);
 		r->lost++;
 	}
 }
@@ -217,7 +220,7 @@ void report_end(struct bench *b)
 {
 	struct report *r = &b->report;
 	if (r->file >= 0 && close(r->file)) {
-		tool_say("hg-bench", "cannot write to %s: %s", b->options.json, strerror(errno));
+		stream_say("hg-bench", b->options.json, errno);
 		r->lost++;
 	}
 	r->file = -1;

@@ -59,7 +59,7 @@ static int outputs_open(struct command *c)
 	const int failed = stream_open(json, c->options.json);
 	c->text = json->out == stdout ? stderr : stdout;
 	if (failed)
-		tool_say("hg-doctor", "%s: %s", c->options.json, strerror(errno));
+		stream_say("hg-doctor", c->options.json, errno);
 	return failed ? DOCTOR_BAD_INPUT : DOCTOR_HEALTHY;
 }
 
@@ -95,7 +95,7 @@ static int json_end(struct command *c)
 	if (!e->write_error)
 		return DOCTOR_HEALTHY;
 	if (!to_stdout) /* tool_finish reports it */
-		tool_say("hg-doctor", "%s: %s", c->options.json, strerror(e->write_error));
+		stream_say("hg-doctor", c->options.json, e->write_error);
 	return DOCTOR_FAILED;
 }
 

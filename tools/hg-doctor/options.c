@@ -101,13 +101,10 @@ void options_help(FILE *out)
 	    "\"finding\" and\n"
 	    "\"summary\", and \"format\", the version of docs/json-lines.schema.json, which describes "
 	    "every\n"
-	    "field.\n"
-	    "\n"
-	    "exit code:\n"
-	    "  0    healthy\n"
-	    "  1    the library or the machine failed, or a report could not be written\n"
-	    "  2    bad usage or bad input\n"
-	    "  3    findings\n"
-	    "  130  interrupted\n",
+	    "field.\n",
 	    out);
+	tool_codes_print(out, &(struct tool_codes){.done = "healthy",
+	                                           .bad_run = "findings",
+	                                           .interrupted = "interrupted by Ctrl-C, TERM or HUP "
+	                                                          "(the reports so far are written)"});
 }

@@ -322,7 +322,7 @@ static int seeds_run(struct command *c)
 	if (c->write_error && c->json.out == stdout)
 		return TOOL_FAILED; /* tool_finish reports it */
 	if (c->write_error) {
-		tool_say("hg-train", "%s: %s", c->options.json, strerror(c->write_error));
+		stream_say("hg-train", c->options.json, c->write_error);
 		return TOOL_FAILED;
 	}
 	if (*c->unsaved) {
@@ -359,14 +359,14 @@ static int command_prepare(struct command *c)
 	c->text = c->json.out == stdout ? stderr : stdout;
 	if (!failed)
 		return TOOL_DONE;
-	tool_say("hg-train", "%s: %s", c->options.json, strerror(errno));
+	stream_say("hg-train", c->options.json, errno);
 	return TOOL_BAD_INPUT;
 }
 
 static int command_finish(struct command *c, int code)
 {
 	if (stream_close(&c->json) && code == TOOL_DONE) {
-		tool_say("hg-train", "%s: %s", c->options.json, strerror(errno));
+		stream_say("hg-train", c->options.json, errno);
 		code = TOOL_FAILED;
 	}
 	free(c->results.report);

@@ -1,6 +1,8 @@
 /* The options of hg-train alone; options of every training run are in tools/training. */
 #include "options.h"
 
+#include "tool.h"
+
 #define AT(field) offsetof(struct options, field)
 
 static const struct tool_option table[] = {
@@ -113,17 +115,14 @@ void options_help(FILE *out)
 	      "created,\n"
 	      "over all resumed runs: without --resume, epoch 5 is step 4. Findings and hg-doctor name "
 	      "steps; the\n"
-	      "JSON lines of epochs have both numbers.\n"
-	      "\n"
-	      "exit code:\n"
-	      "  0    done\n"
-	      "  1    the library or the machine failed\n"
-	      "  2    bad usage or bad input\n"
-	      "  3    done, but a last loss is not a number or nothing was learnt: every step was "
-	      "skipped, or\n"
-	      "       every gradient was 0 with a loss that is not 0, or, from fresh weights, none of "
-	      "more than\n"
-	      "       20 losses is below the first\n"
-	      "  130  interrupted by Ctrl-C, TERM or HUP (summary printed, --save done)\n",
+	      "JSON lines of epochs have both numbers.\n",
 	      out);
+	tool_codes_print(
+	    out,
+	    &(struct tool_codes){
+	        .done = "done",
+	        .bad_run = "done, but a last loss is not a number or nothing was learnt: every step "
+	                   "was skipped, or every gradient was 0 with a loss that is not 0, or, "
+	                   "from fresh weights, none of more than 20 losses is below the first",
+	        .interrupted = "interrupted by Ctrl-C, TERM or HUP (summary printed, --save done)"});
 }

@@ -10,7 +10,8 @@ json_t *jsonl_number(double x);
  * Every line carries it as "format". It is incremented when a field is removed or changes its
  * meaning, but not for a new field. */
 #define JSONL_FORMAT 1
-/* One object on one line, at once. Takes the reference; NULL (out of memory) fails. 0 or -1. */
+/* One object on one line, at once and whole (stream_line). Takes the reference; NULL (out of
+ * memory) fails. 0 or -1. */
 int jsonl_write(FILE *out, json_t *object);
 
 #endif
