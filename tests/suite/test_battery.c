@@ -1,13 +1,16 @@
 #include "core/context.h"
+#include "strict.h"
 #include "suite/battery.h"
 
-/* One case per op of the table. */
+/* One case per op of the table, on a device that lets no kernel take more workspace than it
+ * says. */
 
 static void whole_battery(const void *item)
 {
 	const struct hg__op *op = item;
 	hg_context *ctx = test_context();
 	struct battery_score score = {0};
+	strict_make(ctx);
 	battery_op(ctx, ctx->backend->kernels, op, &score);
 	test_note("%-12s worst err/bound %.3f over %lld elements of %lld samples (%s)", op->name,
 	          score.worst, (long long)score.count, (long long)score.samples, score.where);

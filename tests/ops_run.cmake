@@ -1,0 +1,17 @@
+# cmake -DSOURCE=dir -P ops_run.cmake: ops run kernels by HG__RUN (src/autograd/op.h) alone. A
+# kernel that they would call in another way would run while the tape is only planned.
+set(count 0)
+file(GLOB files ${SOURCE}/src/autograd/ops/*.[ch] ${SOURCE}/src/autograd/opkit.[ch])
+foreach(path ${files})
+  file(STRINGS ${path} others REGEX "->k->|->kernels|[.]run\\(")
+  if(others)
+    message(FATAL_ERROR "${path} runs a kernel without HG__RUN:\n${others}")
+  endif()
+  file(STRINGS ${path} runs REGEX "HG__RUN\\(c, ")
+  list(LENGTH runs found)
+  math(EXPR count "${count} + ${found}")
+endforeach()
+if(count LESS 40)
+  message(FATAL_ERROR "${count} kernel calls found: the check has nothing to check")
+endif()
+message(STATUS "${count} kernel calls of ops can be planned")
