@@ -172,6 +172,11 @@ void hg__cost_stream(const struct hg__call *c, double flops, struct hg__cost *co
 	cost->flops = flops * (double)c->out.rows * (double)c->out.cols;
 }
 
+void hg__cost_one_flop(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 1.0, cost);
+}
+
 double hg__csr_bytes(const struct hg__csr *csr)
 {
 	return (double)(csr->rows + 1) * (double)sizeof(int64_t) +

@@ -102,6 +102,8 @@ double hg__mat_bytes(const struct hg__mat *mat);
 /* The operands are read once and the output is written once, with `flops` operations for each
  * element of the output. */
 void hg__cost_stream(const struct hg__call *c, double flops, struct hg__cost *cost);
+/* hg__cost_stream with one operation for each element. */
+void hg__cost_one_flop(const struct hg__call *c, struct hg__cost *cost);
 /* rowptr and col of a CSR, in bytes. */
 double hg__csr_bytes(const struct hg__csr *csr);
 

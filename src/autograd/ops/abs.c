@@ -21,26 +21,14 @@ static struct hg__known range(const struct hg__range *r, struct hg__derivation *
 	return out;
 }
 
-static void cost(const struct hg__call *c, struct hg__cost *cost)
-{
-	hg__cost_stream(c, 1.0, cost);
-}
-
 const struct hg__op hg__op_abs = {
-    .name = "abs",
+    HG__ACT_FIELDS(abs),
     .words = "absolute value",
     .traits = HG__ELEMENTWISE,
-    .min_in = 1,
-    .max_in = 1,
-    .act = 1 + HG__ACT_abs,
-    .same = 1u,
-    .infer = hg__act_infer,
     .range = range,
     .range_back = hg__act_range_back,
-    .forward = hg__act_forward,
-    .backward = hg__act_backward,
     .sample = hg__act_sample_any,
-    .cost = cost,
+    .cost = hg__cost_one_flop,
 };
 
 hg_var hg_abs(hg_tape *tape, hg_var x)

@@ -65,7 +65,8 @@ hg_status hg__act_backward(const struct hg__call *c)
 	return HG__RUN(c, act_back, &args);
 }
 
-void hg__act_sample(const struct act_sample *row, const struct hg__extent *x, struct hg__sample *s)
+static void set_sample(const struct act_sample *row, const struct hg__extent *x,
+                       struct hg__sample *s)
 {
 	hg__sample_begin(s, row->what, row->expect, 0);
 	hg__sample_attr(s, &row->p, sizeof row->p);
@@ -85,6 +86,15 @@ void hg__act_sample(const struct act_sample *row, const struct hg__extent *x, st
 	}
 }
 
+int hg__act_sample(const struct act_sample *rows, size_t count, int i, const struct hg__extent *x,
+                   struct hg__sample *s)
+{
+	if ((size_t)i >= count)
+		return 0;
+	set_sample(&rows[i], x, s);
+	return 1;
+}
+
 int hg__act_sample_any(int i, const struct hg__extent *x, struct hg__sample *s)
 {
 	static const struct act_sample rows[] = {
@@ -97,8 +107,5 @@ int hg__act_sample_any(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"X of bytes", HG_ERR_DTYPE, 0, 1.0, 0.0f, ACT_BYTES},
 	    {"X missing", HG_ERR_ARG, 0, 1.0, 0.0f, ACT_MISSING},
 	};
-	if (i >= (int)(sizeof rows / sizeof rows[0]))
-		return 0;
-	hg__act_sample(&rows[i], x, s);
-	return 1;
+	return hg__act_sample(rows, sizeof rows / sizeof rows[0], i, x, s);
 }

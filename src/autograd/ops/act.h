@@ -19,8 +19,9 @@ HG_NODISCARD hg_status hg__act_backward(const struct hg__call *c);
 /* Samples for a function that is defined for every number and has no constant. */
 int hg__act_sample_any(int i, const struct hg__extent *x, struct hg__sample *s);
 
-/* One sample of a function: the columns beyond d, the spread of its input, and its constant. With
- * ALIKE all elements are equal to the spread. ALIKE_FORWARD has no gradient. */
+/* One sample of a function: the columns beyond d, the standard deviation `sigma` of its input, and
+ * its constant. With ALIKE all elements equal sigma, and with ALIKE_FORWARD also the gradient is
+ * not checked. */
 struct act_sample {
 	const char *what;
 	hg_status expect;
@@ -37,6 +38,13 @@ struct act_sample {
 		ACT_MISSING
 	} of;
 };
-void hg__act_sample(const struct act_sample *row, const struct hg__extent *x, struct hg__sample *s);
+/* Sets sample i of `rows`; returns 0 if there are fewer. */
+int hg__act_sample(const struct act_sample *rows, size_t count, int i, const struct hg__extent *x,
+                   struct hg__sample *s);
+
+/* The fields that have the same value in the record of each such op. */
+#define HG__ACT_FIELDS(function)                                                            \
+	.name = #function, .act = 1 + HG__ACT_##function, .min_in = 1, .max_in = 1, .same = 1u, \
+	.infer = hg__act_infer, .forward = hg__act_forward, .backward = hg__act_backward
 
 #endif

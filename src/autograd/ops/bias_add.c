@@ -11,7 +11,7 @@
  * Errors    HG_ERR_SHAPE b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
 #include "autograd/about.h"
-#include "autograd/opkit.h"
+#include "autograd/ops/pair.h"
 #include "halfgraph/ops.h"
 
 enum { X, B };
@@ -62,39 +62,6 @@ static hg_status backward(const struct hg__call *c)
 	return direct ? HG_OK : hg__copy_scaled(c, c->aux[DB], 1.0f, c->din[B]);
 }
 
-static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
-{
-	static const struct {
-		const char *what;
-		hg_status expect;
-		int64_t wider, b_rows, b_cols;
-		int integer;
-	} rows[] = {
-	    {"plain", HG_OK, 0, 1, 0, 0},
-	    {"one column more", HG_OK, 1, 1, 0, 0},
-	    {"three columns more", HG_OK, 3, 1, 0, 0},
-	    {"eight columns more", HG_OK, 8, 1, 0, 0},
-	    {"b has two rows", HG_ERR_SHAPE, 0, 2, 0, 0},
-	    {"b has a column too many", HG_ERR_SHAPE, 0, 1, 1, 0},
-	    {"X of integers", HG_ERR_DTYPE, 0, 1, 0, 1},
-	};
-	if (i >= (int)(sizeof rows / sizeof rows[0]))
-		return 0;
-	const int64_t d = x->d + rows[i].wider;
-	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
-	if (rows[i].integer)
-		hg__sample_integer(s, x->n, d);
-	else
-		hg__sample_normal(s, x->n, d, x->state);
-	hg__sample_normal(s, rows[i].b_rows, d + rows[i].b_cols, x->state);
-	return 1;
-}
-
-static void cost(const struct hg__call *c, struct hg__cost *cost)
-{
-	hg__cost_stream(c, 1.0, cost);
-}
-
 /* db: the sum over the rows of dY. */
 static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
 {
@@ -119,8 +86,8 @@ const struct hg__op hg__op_bias_add = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .sample = sample,
-    .cost = cost,
+    .sample = hg__pair_sample_row,
+    .cost = hg__cost_one_flop,
     .about = &about,
 };
 

@@ -130,11 +130,6 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	return 1;
 }
 
-static void cost(const struct hg__call *c, struct hg__cost *cost)
-{
-	hg__cost_stream(c, 1.0, cost);
-}
-
 static const struct hg__about about = {
     .operand = {"dividend", "divisor"}, .critical = HG__DIVISOR, .critical_operand = 1};
 
@@ -151,7 +146,7 @@ const struct hg__op hg__op_div = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .cost = cost,
+    .cost = hg__cost_one_flop,
     .about = &about,
 };
 

@@ -103,11 +103,6 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	return 1;
 }
 
-static void cost(const struct hg__call *c, struct hg__cost *cost)
-{
-	hg__cost_stream(c, 1.0, cost);
-}
-
 static double kept(const struct hg__node *node)
 {
 	struct hg__dropout_attr attr;
@@ -137,7 +132,7 @@ const struct hg__op hg__op_dropout = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .cost = cost,
+    .cost = hg__cost_one_flop,
     .about = &about,
 };
 

@@ -36,11 +36,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"alpha infinite", HG_ERR_ARG, 0, 1.0, INFINITY, ACT_FLOATS},
 	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 1.0f, ACT_INTEGERS},
 	};
-	if (i < (int)(sizeof rows / sizeof rows[0])) {
-		hg__act_sample(&rows[i], x, s);
-		return 1;
-	}
-	return 0;
+	return hg__act_sample(rows, sizeof rows / sizeof rows[0], i, x, s);
 }
 
 static void cost(const struct hg__call *c, struct hg__cost *cost)
@@ -49,20 +45,13 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 }
 
 const struct hg__op hg__op_elu = {
-    .name = "elu",
+    HG__ACT_FIELDS(elu),
     .words = "ELU",
     .traits = HG__ELEMENTWISE,
-    .min_in = 1,
-    .max_in = 1,
-    .act = 1 + HG__ACT_elu,
     /* from the smallest to the largest positive f32 */
     .constant = {"alpha", "alpha > 0", 0x1p-149f, 0x1.fffffep127f},
-    .same = 1u,
-    .infer = hg__act_infer,
     .range = range,
     .range_back = hg__act_range_back,
-    .forward = hg__act_forward,
-    .backward = hg__act_backward,
     .sample = sample,
     .cost = cost,
 };

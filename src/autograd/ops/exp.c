@@ -42,11 +42,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"X of bytes", HG_ERR_DTYPE, 0, 1.0, 0.0f, ACT_BYTES},
 	    {"X missing", HG_ERR_ARG, 0, 1.0, 0.0f, ACT_MISSING},
 	};
-	if (i < (int)(sizeof rows / sizeof rows[0])) {
-		hg__act_sample(&rows[i], x, s);
-		return 1;
-	}
-	return 0;
+	return hg__act_sample(rows, sizeof rows / sizeof rows[0], i, x, s);
 }
 
 static void cost(const struct hg__call *c, struct hg__cost *cost)
@@ -57,21 +53,9 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 static const struct hg__about about = {.traits = HG__EXPONENTIAL};
 
 const struct hg__op hg__op_exp = {
-    .name = "exp",
-    .words = "exponential",
-    .traits = HG__ELEMENTWISE,
-    .min_in = 1,
-    .max_in = 1,
-    .act = 1 + HG__ACT_exp,
-    .same = 1u,
-    .infer = hg__act_infer,
-    .range = range,
-    .range_back = range_back,
-    .forward = hg__act_forward,
-    .backward = hg__act_backward,
-    .sample = sample,
-    .cost = cost,
-    .about = &about,
+    HG__ACT_FIELDS(exp), .words = "exponential",   .traits = HG__ELEMENTWISE,
+    .range = range,      .range_back = range_back, .sample = sample,
+    .cost = cost,        .about = &about,
 };
 
 hg_var hg_exp(hg_tape *tape, hg_var x)

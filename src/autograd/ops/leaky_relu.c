@@ -25,34 +25,14 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"slope not a number", HG_ERR_ARG, 0, 1.0, NAN, ACT_FLOATS},
 	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 0.2f, ACT_INTEGERS},
 	};
-	if (i < (int)(sizeof rows / sizeof rows[0])) {
-		hg__act_sample(&rows[i], x, s);
-		return 1;
-	}
-	return 0;
-}
-
-static void cost(const struct hg__call *c, struct hg__cost *cost)
-{
-	hg__cost_stream(c, 1.0, cost);
+	return hg__act_sample(rows, sizeof rows / sizeof rows[0], i, x, s);
 }
 
 const struct hg__op hg__op_leaky_relu = {
-    .name = "leaky_relu",
-    .words = "LeakyReLU",
-    .traits = HG__ELEMENTWISE,
-    .min_in = 1,
-    .max_in = 1,
-    .act = 1 + HG__ACT_leaky_relu,
-    .constant = {"slope", "0 <= slope <= 1", 0.0f, 1.0f},
-    .same = 1u,
-    .infer = hg__act_infer,
-    .range = hg__act_range,
-    .range_back = hg__act_range_back,
-    .forward = hg__act_forward,
-    .backward = hg__act_backward,
-    .sample = sample,
-    .cost = cost,
+    HG__ACT_FIELDS(leaky_relu), .words = "LeakyReLU",
+    .traits = HG__ELEMENTWISE,  .constant = {"slope", "0 <= slope <= 1", 0.0f, 1.0f},
+    .range = hg__act_range,     .range_back = hg__act_range_back,
+    .sample = sample,           .cost = hg__cost_one_flop,
 };
 
 hg_var hg_leaky_relu(hg_tape *tape, hg_var x, float slope)

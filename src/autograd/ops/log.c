@@ -46,11 +46,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"X of bytes", HG_ERR_DTYPE, 0, 1.0, 0.0f, ACT_BYTES},
 	    {"X missing", HG_ERR_ARG, 0, 1.0, 0.0f, ACT_MISSING},
 	};
-	if (i < (int)(sizeof rows / sizeof rows[0])) {
-		hg__act_sample(&rows[i], x, s);
-		return 1;
-	}
-	return 0;
+	return hg__act_sample(rows, sizeof rows / sizeof rows[0], i, x, s);
 }
 
 static void cost(const struct hg__call *c, struct hg__cost *cost)
@@ -61,21 +57,9 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 static const struct hg__about about = {.critical = HG__LOGARITHM, .critical_operand = 0};
 
 const struct hg__op hg__op_log = {
-    .name = "log",
-    .words = "logarithm",
-    .traits = HG__ELEMENTWISE | HG__DIVIDES,
-    .min_in = 1,
-    .max_in = 1,
-    .act = 1 + HG__ACT_log,
-    .same = 1u,
-    .infer = hg__act_infer,
-    .range = range,
-    .range_back = range_back,
-    .forward = hg__act_forward,
-    .backward = hg__act_backward,
-    .sample = sample,
-    .cost = cost,
-    .about = &about,
+    HG__ACT_FIELDS(log), .words = "logarithm",     .traits = HG__ELEMENTWISE | HG__DIVIDES,
+    .range = range,      .range_back = range_back, .sample = sample,
+    .cost = cost,        .about = &about,
 };
 
 hg_var hg_log(hg_tape *tape, hg_var x)

@@ -12,21 +12,15 @@
  * Errors    HG_ERR_SHAPE shapes differ;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
 #include "autograd/about.h"
-#include "autograd/opkit.h"
+#include "autograd/ops/pair.h"
 #include "halfgraph/ops.h"
 
 enum { X, Y };
 
 static hg_status infer(struct hg__infer *s)
 {
-	HG__TRY(hg__want_state(s, X, "X"));
-	HG__TRY(hg__want_state(s, Y, "Y"));
-	HG__TRY(hg__want_equal(s, "Y", "rows", s->in[Y].rows, "X", "rows", s->in[X].rows));
-	HG__TRY(hg__want_equal(s, "Y", "columns", s->in[Y].cols, "X", "columns", s->in[X].cols));
-	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
-	s->grads = 1u << X | 1u << Y;
 	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(Y);
-	return HG_OK;
+	return hg__pair_infer(s);
 }
 
 static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
@@ -64,39 +58,6 @@ static hg_status backward(const struct hg__call *c)
 	return HG_OK;
 }
 
-static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
-{
-	static const struct {
-		const char *what;
-		hg_status expect;
-		int64_t wider, y_rows, y_cols; /* the last two: the number of rows and columns too many */
-		int integer;
-	} rows[] = {
-	    {"plain", HG_OK, 0, 0, 0, 0},
-	    {"one column more", HG_OK, 1, 0, 0, 0},
-	    {"three columns more", HG_OK, 3, 0, 0, 0},
-	    {"eight columns more", HG_OK, 8, 0, 0, 0},
-	    {"Y has a row too many", HG_ERR_SHAPE, 0, 1, 0, 0},
-	    {"Y has a column too many", HG_ERR_SHAPE, 0, 0, 1, 0},
-	    {"X of integers", HG_ERR_DTYPE, 0, 0, 0, 1},
-	};
-	if (i >= (int)(sizeof rows / sizeof rows[0]))
-		return 0;
-	const int64_t d = x->d + rows[i].wider;
-	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
-	if (rows[i].integer)
-		hg__sample_integer(s, x->n, d);
-	else
-		hg__sample_normal(s, x->n, d, x->state);
-	hg__sample_normal(s, x->n + rows[i].y_rows, d + rows[i].y_cols, x->state);
-	return 1;
-}
-
-static void cost(const struct hg__call *c, struct hg__cost *cost)
-{
-	hg__cost_stream(c, 1.0, cost);
-}
-
 static const struct hg__about about = {.operand = {"x", "y"}};
 
 const struct hg__op hg__op_mul = {
@@ -111,8 +72,8 @@ const struct hg__op hg__op_mul = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .sample = sample,
-    .cost = cost,
+    .sample = hg__pair_sample,
+    .cost = hg__cost_one_flop,
     .about = &about,
 };
 

@@ -32,33 +32,17 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"X of bytes", HG_ERR_DTYPE, 0, 1.0, 0.0f, ACT_BYTES},
 	    {"X missing", HG_ERR_ARG, 0, 1.0, 0.0f, ACT_MISSING},
 	};
-	if (i < (int)(sizeof rows / sizeof rows[0])) {
-		hg__act_sample(&rows[i], x, s);
-		return 1;
-	}
-	return 0;
-}
-
-static void cost(const struct hg__call *c, struct hg__cost *cost)
-{
-	hg__cost_stream(c, 1.0, cost);
+	return hg__act_sample(rows, sizeof rows / sizeof rows[0], i, x, s);
 }
 
 const struct hg__op hg__op_relu = {
-    .name = "relu",
+    HG__ACT_FIELDS(relu),
     .words = "ReLU",
     .traits = HG__ELEMENTWISE,
-    .min_in = 1,
-    .max_in = 1,
-    .act = 1 + HG__ACT_relu,
-    .same = 1u,
-    .infer = hg__act_infer,
     .range = range,
     .range_back = hg__act_range_back,
-    .forward = hg__act_forward,
-    .backward = hg__act_backward,
     .sample = sample,
-    .cost = cost,
+    .cost = hg__cost_one_flop,
 };
 
 hg_var hg_relu(hg_tape *tape, hg_var x)

@@ -85,11 +85,6 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	return 1;
 }
 
-static void cost(const struct hg__call *c, struct hg__cost *cost)
-{
-	hg__cost_stream(c, 1.0, cost);
-}
-
 static int constants(const struct hg__node *node, struct hg__named *named)
 {
 	struct hg__scale_attr attr;
@@ -115,7 +110,7 @@ const struct hg__op hg__op_scale = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .cost = cost,
+    .cost = hg__cost_one_flop,
     .about = &about,
 };
 

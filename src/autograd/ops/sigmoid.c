@@ -30,18 +30,11 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 }
 
 const struct hg__op hg__op_sigmoid = {
-    .name = "sigmoid",
+    HG__ACT_FIELDS(sigmoid),
     .words = "sigmoid",
     .traits = HG__ELEMENTWISE,
-    .min_in = 1,
-    .max_in = 1,
-    .act = 1 + HG__ACT_sigmoid,
-    .same = 1u,
-    .infer = hg__act_infer,
     .range = range,
     .range_back = hg__act_range_back,
-    .forward = hg__act_forward,
-    .backward = hg__act_backward,
     .sample = hg__act_sample_any,
     .cost = cost,
 };

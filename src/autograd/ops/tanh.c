@@ -30,19 +30,8 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 }
 
 const struct hg__op hg__op_tanh = {
-    .name = "tanh",
-    .words = "hyperbolic tangent",
-    .traits = HG__ELEMENTWISE,
-    .min_in = 1,
-    .max_in = 1,
-    .act = 1 + HG__ACT_tanh,
-    .same = 1u,
-    .infer = hg__act_infer,
-    .range = range,
-    .range_back = hg__act_range_back,
-    .forward = hg__act_forward,
-    .backward = hg__act_backward,
-    .sample = hg__act_sample_any,
+    HG__ACT_FIELDS(tanh), .words = "hyperbolic tangent",    .traits = HG__ELEMENTWISE,
+    .range = range,       .range_back = hg__act_range_back, .sample = hg__act_sample_any,
     .cost = cost,
 };
 

@@ -1,0 +1,15 @@
+/* The common parts of ops with two operands of one shape, Z = f(X, Y) element by element. */
+#ifndef HG_AUTOGRAD_OPS_PAIR_H
+#define HG_AUTOGRAD_OPS_PAIR_H
+
+#include "autograd/opkit.h"
+
+/* X, Y and Z have the float type of the node and one shape. X and Y may have gradients. */
+HG_NODISCARD hg_status hg__pair_infer(struct hg__infer *s);
+
+/* Samples for an op that is defined for all numbers: with two operands of one shape, or with one
+ * row as the second operand. */
+int hg__pair_sample(int i, const struct hg__extent *x, struct hg__sample *s);
+int hg__pair_sample_row(int i, const struct hg__extent *x, struct hg__sample *s);
+
+#endif
