@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "autograd/fuse.h"
+#include "autograd/tape.h"
 
 /* Chains of nodes become one fused node, which needs fewer kernels and less memory traffic. Which
  * chains, and what they become, stands in a table of rewrites (rewrites.def).
@@ -18,16 +19,16 @@ static const struct hg__rewrite *const rewrites[] = {
 };
 
 /* How often each value is read by nodes that the output or a kept value needs. */
-static void count_uses(hg_tape *tape)
+static void count_uses(struct hg__recording *recording)
 {
-	for (int64_t v = 0; v < tape->recording.values; v++)
-		tape->recording.value[v].uses = 0;
-	for (int64_t k = tape->recording.entries - 1; k >= 0; k--) {
-		const struct hg__node *node = &tape->recording.entry[k].node;
-		const struct hg__value *out = &tape->recording.value[node->out];
+	for (int64_t v = 0; v < recording->values; v++)
+		recording->value[v].uses = 0;
+	for (int64_t k = recording->entries - 1; k >= 0; k--) {
+		const struct hg__node *node = &recording->entry[k].node;
+		const struct hg__value *out = &recording->value[node->out];
 		for (int i = 0; i < node->n_in && (out->keep || out->uses); i++)
 			if (node->in[i] >= 0)
-				tape->recording.value[node->in[i]].uses++;
+				recording->value[node->in[i]].uses++;
 	}
 }
 
@@ -48,44 +49,47 @@ static hg_status fused_title(hg_tape *tape, const struct hg__chain *chain, const
 static hg_status fuse_chain(hg_tape *tape, const struct hg__chain *chain, struct hg__entry entry,
                             int *done)
 {
+	struct hg__recording *recording = &tape->recording;
 	const int32_t last = chain->entry[0];
 	HG__TRY(hg__tape_refit(tape, &entry, done));
 	if (!*done)
 		return HG_OK;
 	HG__TRY(fused_title(tape, chain, &entry.title));
 	for (int i = 1; i < chain->length; i++) {
-		struct hg__entry *part = &tape->recording.entry[chain->entry[i]];
+		struct hg__entry *part = &recording->entry[chain->entry[i]];
 		part->fused_into = last;
 		for (int k = 0; k < HG__MAX_AUX; k++)
 			part->node.aux[k] = -1;
 	}
 	for (int k = 0; k < HG__MAX_AUX; k++)
 		if (entry.node.aux[k] >= 0)
-			tape->recording.value[entry.node.aux[k]].node = last;
-	tape->recording.entry[last] = entry;
+			recording->value[entry.node.aux[k]].node = last;
+	recording->entry[last] = entry;
 	return HG_OK;
 }
 
 /* Tries each rewrite at this entry until one is accepted. */
 static hg_status fuse_at(hg_tape *tape, int32_t last)
 {
+	const struct hg__recording *recording = &tape->recording;
 	int done = 0;
 	for (size_t r = 0; r < sizeof rewrites / sizeof rewrites[0] && !done; r++) {
-		const struct hg__chain chain = rewrites[r]->match(tape, last);
+		const struct hg__chain chain = rewrites[r]->match(recording, last);
 		if (chain.length > 1)
-			HG__TRY(fuse_chain(tape, &chain, rewrites[r]->build(tape, &chain), &done));
+			HG__TRY(fuse_chain(tape, &chain, rewrites[r]->build(recording, &chain), &done));
 	}
 	return HG_OK;
 }
 
 hg_status hg__tape_fuse(hg_tape *tape)
 {
+	struct hg__recording *recording = &tape->recording;
 	if (tape->ctx->separate_ops)
 		return HG_OK;
-	count_uses(tape);
-	for (int64_t k = tape->recording.entries - 1; k >= 0; k--) {
-		const struct hg__value *out = &tape->recording.value[tape->recording.entry[k].node.out];
-		if (tape->recording.entry[k].fused_into < 0 && (out->keep || out->uses))
+	count_uses(recording);
+	for (int64_t k = recording->entries - 1; k >= 0; k--) {
+		const struct hg__value *out = &recording->value[recording->entry[k].node.out];
+		if (recording->entry[k].fused_into < 0 && (out->keep || out->uses))
 			HG__TRY(fuse_at(tape, (int32_t)k));
 	}
 	return HG_OK;

@@ -1,7 +1,7 @@
 #ifndef HG_AUTOGRAD_FUSE_H
 #define HG_AUTOGRAD_FUSE_H
 
-#include "autograd/tape.h"
+#include "autograd/recording.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -18,10 +18,10 @@ struct hg__chain {
 
 struct hg__rewrite {
 	/* The longest chain that ends at this entry. */
-	struct hg__chain (*match)(const hg_tape *tape, int32_t last);
+	struct hg__chain (*match)(const struct hg__recording *recording, int32_t last);
 	/* The entry that replaces the chain's last one: its node with operands, constants, the worst
-	 * verdict of the chain, and the same result. Nothing on the tape changes. */
-	struct hg__entry (*build)(const hg_tape *tape, const struct hg__chain *chain);
+	 * verdict of the chain, and the same result. */
+	struct hg__entry (*build)(const struct hg__recording *recording, const struct hg__chain *chain);
 };
 
 #define HG_REWRITE(name) extern const struct hg__rewrite hg__rewrite_##name;
@@ -30,15 +30,17 @@ struct hg__rewrite {
 
 /* The entry that makes operand i, if this node is its only reader and its value is not kept; else
  * -1. */
-static inline int32_t hg__sole_maker(const hg_tape *tape, const struct hg__node *node, int i)
+static inline int32_t hg__sole_maker(const struct hg__recording *recording,
+                                     const struct hg__node *node, int i)
 {
-	const struct hg__value *x = &tape->recording.value[node->in[i]];
+	const struct hg__value *x = &recording->value[node->in[i]];
 	return x->kind == HG__RESULT && x->uses == 1 && !x->keep ? x->node : -1;
 }
 
-static inline int32_t hg__previous_entry(const hg_tape *tape, const struct hg__node *node)
+static inline int32_t hg__previous_entry(const struct hg__recording *recording,
+                                         const struct hg__node *node)
 {
-	return hg__sole_maker(tape, node, 0);
+	return hg__sole_maker(recording, node, 0);
 }
 
 HG_EXTERN_C_END

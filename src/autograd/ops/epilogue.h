@@ -5,6 +5,7 @@
 #include "autograd/ops/fused_chain.h"
 
 struct hg__chain;
+struct hg__recording;
 
 /* The ops of an epilogue: at most one of each stage, in this order. X is operand 0 of each op, and
  * b is operand 1 of bias_add. */
@@ -53,7 +54,7 @@ static inline hg_status hg__epilogue_db_done(const struct hg__call *c, struct hg
 
 /* epilogue_fuse.c: the longest chain of bias_add, an activation and dropout that ends at this
  * entry, and what a fused node takes of one part: its operand and its constants. */
-struct hg__chain hg__epilogue_chain(const hg_tape *tape, int32_t last);
+struct hg__chain hg__epilogue_chain(const struct hg__recording *recording, int32_t last);
 void hg__epilogue_take(struct hg__node *whole, struct hg__epilogue_attr *attr,
                        const struct hg__node *node);
 

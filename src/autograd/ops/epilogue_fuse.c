@@ -8,12 +8,12 @@
 #include "autograd/ops/epilogue.h"
 #include "precision/range.h"
 
-struct hg__chain hg__epilogue_chain(const hg_tape *tape, int32_t last)
+struct hg__chain hg__epilogue_chain(const struct hg__recording *recording, int32_t last)
 {
 	struct hg__chain chain = {0};
 	int stage = EPILOGUE_STAGES;
-	for (int32_t k = last; k >= 0; k = hg__previous_entry(tape, &tape->recording.entry[k].node)) {
-		const int own = epilogue_stage(tape->recording.entry[k].node.op);
+	for (int32_t k = last; k >= 0; k = hg__previous_entry(recording, &recording->entry[k].node)) {
+		const int own = epilogue_stage(recording->entry[k].node.op);
 		if (own < 0 || own >= stage)
 			break;
 		stage = own;
@@ -39,15 +39,16 @@ void hg__epilogue_take(struct hg__node *whole, struct hg__epilogue_attr *attr,
 		hg__attr_get(node, &attr->p, sizeof attr->p);
 }
 
-static struct hg__entry build_epilogue(const hg_tape *tape, const struct hg__chain *chain)
+static struct hg__entry build_epilogue(const struct hg__recording *recording,
+                                       const struct hg__chain *chain)
 {
-	struct hg__entry entry = tape->recording.entry[chain->entry[0]];
+	struct hg__entry entry = recording->entry[chain->entry[0]];
 	struct hg__epilogue_attr attr = {0};
 	entry.node.op = &hg__op_epilogue;
-	entry.node.scope = tape->recording.entry[chain->entry[chain->length - 1]].node.scope;
+	entry.node.scope = recording->entry[chain->entry[chain->length - 1]].node.scope;
 	entry.node.n_in = 1;
 	for (int i = 0; i < chain->length; i++) {
-		const struct hg__node *node = &tape->recording.entry[chain->entry[i]].node;
+		const struct hg__node *node = &recording->entry[chain->entry[i]].node;
 		hg__epilogue_take(&entry.node, &attr, node);
 		entry.node.verdict = hg__verdict_worse(entry.node.verdict, node->verdict);
 	}
