@@ -1,8 +1,8 @@
 #ifndef HG_AUTOGRAD_PROGRAM_H
 #define HG_AUTOGRAD_PROGRAM_H
 
-#include "autograd/op.h"
-#include "autograd/param.h"
+#include "autograd/plan.h"
+#include "autograd/recording.h"
 #include "core/buffer.h"
 
 HG_EXTERN_C_BEGIN
@@ -60,6 +60,17 @@ void hg__program_free(hg_context *ctx, struct hg__program *program);
  * does where neither a proof nor the weights bound the result, on tapes that train and may be
  * recorded again. */
 int hg__is_store_guarded(const hg_tape *tape, const struct hg__node *node);
+
+/* graphs.c: gives the call of entry k what its node needs of its graph. */
+HG_NODISCARD hg_status hg__set_graph(const struct hg__recording *recording,
+                                     const struct hg__tape_plan *plan, int64_t k,
+                                     struct hg__call *call);
+/* graphs.c: bytes that the graphs will allocate for transposes that they do not have yet. */
+HG_NODISCARD hg_status hg__graphs_missing(const struct hg__recording *recording,
+                                          const struct hg__tape_plan *plan, size_t *bytes);
+/* graphs.c: has the graphs build tiles, where these make sums faster and leave `needed` bytes. */
+HG_NODISCARD hg_status hg__graphs_tile(const struct hg__recording *recording,
+                                       const struct hg__tape_plan *plan, size_t needed);
 
 /* run.c: NULL removes the hook. The hook is borrowed. */
 void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook);

@@ -81,43 +81,20 @@ static struct hg__mat grad_of(const hg_tape *tape, int32_t index)
 
 static hg_status build_views(hg_tape *tape)
 {
+	const struct hg__recording *recording = &tape->recording;
 	struct hg__program *program = &tape->program;
 	void *memory = NULL;
-	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->recording.values, sizeof *program->view,
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)recording->values, sizeof *program->view,
 	                       "the tape's tensors", &memory));
 	program->view = memory;
-	program->views = tape->recording.values;
-	for (int32_t v = 0; v < (int32_t)tape->recording.values; v++) {
+	program->views = recording->values;
+	for (int32_t v = 0; v < (int32_t)recording->values; v++) {
 		if (tape->plan.value[v].span >= 0)
 			program->view[v].value = hg__tensor_view(tape->ctx, mat_of(tape, v));
 		if (tape->plan.value[v].grad_span >= 0)
 			program->view[v].grad = hg__tensor_view(tape->ctx, grad_of(tape, v));
 	}
 	return HG_OK;
-}
-
-/* Does the backward of this node need the transpose? *edge: it also needs the position of each edge
- * in the original graph, to find the edge's value. */
-static int needs_transpose(const hg_tape *tape, int64_t k, int *edge)
-{
-	const struct hg__node *node = &tape->recording.entry[k].node;
-	*edge = !(node->op->traits & HG__UNIT_EDGES && (node->n_in < 2 || node->in[1] < 0) &&
-	          !hg_graph_is_weighted(node->graph));
-	return node->op->traits & HG__TRANSPOSE && tape->plan.entry[k].back;
-}
-
-static hg_status set_graph(const hg_tape *tape, int64_t k, struct hg__call *call)
-{
-	const struct hg__node *node = &tape->recording.entry[k].node;
-	if (!node->graph)
-		return HG_OK;
-	HG__TRY(hg__graph_csr(node->graph, &call->csr));
-	int edge = 0;
-	if (needs_transpose(tape, k, &edge))
-		HG__TRY(hg__graph_csr_t(node->graph, edge, &call->csr_t));
-	return node->op->traits & HG__BATCH
-	           ? hg__graph_batch(node->graph, &call->batch_ptr, &call->batch_id)
-	           : HG_OK;
 }
 
 int hg__is_store_guarded(const hg_tape *tape, const struct hg__node *node)
@@ -139,7 +116,8 @@ static struct hg__overflow_flag store_guard_of(const hg_tape *tape, int64_t k)
 
 static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *call)
 {
-	const struct hg__node *node = &tape->recording.entry[k].node;
+	const struct hg__recording *recording = &tape->recording;
+	const struct hg__node *node = &recording->entry[k].node;
 	*call = (struct hg__call){.ctx = tape->ctx,
 	                          .k = tape->ctx->backend->kernels,
 	                          .node = node,
@@ -156,16 +134,17 @@ static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *c
 			call->buffer[i] = node->buffer[i]->master->mat;
 	call->overflow = store_guard_of(tape, k);
 	for (int i = 0; i < node->n_in; i++)
-		call->shift[i] = node->in[i] < 0 ? 0 : tape->recording.value[node->in[i]].shift;
+		call->shift[i] = node->in[i] < 0 ? 0 : recording->value[node->in[i]].shift;
 	call->shift_out = node->shift;
-	return set_graph(tape, k, call);
+	return hg__set_graph(&tape->recording, &tape->plan, k, call);
 }
 
 /* Turns the call of a node into its backward call. Of the forward operands only those in `saves`
  * keep their addresses, since the memory of the others may be in use again. */
 static void backward_call(const hg_tape *tape, struct hg__task *task)
 {
-	const struct hg__entry *entry = &tape->recording.entry[task->entry];
+	const struct hg__recording *recording = &tape->recording;
+	const struct hg__entry *entry = &recording->entry[task->entry];
 	const struct hg__planned_entry *planned = &tape->plan.entry[task->entry];
 	const struct hg__node *node = &entry->node;
 	struct hg__call *call = &task->call;
@@ -180,14 +159,14 @@ static void backward_call(const hg_tape *tape, struct hg__task *task)
 		call->out.data = NULL;
 	for (int i = 0; i < node->n_in; i++)
 		if (planned->recompute[i] >= 0)
-			call->in[i] = in_arena(tape, &tape->recording.value[node->in[i]],
-			                       tape->recording.value[node->in[i]].dtype, planned->recompute[i]);
+			call->in[i] = in_arena(tape, &recording->value[node->in[i]],
+			                       recording->value[node->in[i]].dtype, planned->recompute[i]);
 	call->adds = planned->adds;
 	call->dout = grad_of(tape, node->out);
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0 || !(entry->grads >> i & 1u) || !tape->plan.value[node->in[i]].grad)
 			continue;
-		const struct hg__value *operand = &tape->recording.value[node->in[i]];
+		const struct hg__value *operand = &recording->value[node->in[i]];
 		call->din[i] = grad_of(tape, operand->root);
 		if (planned->part_span[i] < 0)
 			continue;
@@ -218,85 +197,30 @@ static hg_status plan_call(hg_tape *tape, const struct hg__call *call, int backw
 	return HG_OK;
 }
 
-/* Bytes that the graphs will allocate for transposes that they do not have yet. */
-static hg_status missing_bytes(const hg_tape *tape, size_t *bytes)
-{
-	*bytes = 0;
-	for (int64_t k = 0; k < tape->recording.entries; k++) {
-		hg_graph *graph = tape->recording.entry[k].node.graph;
-		int edge = 0, wider = 0, counted = 0;
-		size_t more = 0;
-		if (!tape->plan.entry[k].alive || !graph || !needs_transpose(tape, k, &edge))
-			continue;
-		/* counted already for an earlier entry, or for one that needs the edges as well */
-		for (int64_t i = 0; i < tape->recording.entries; i++) {
-			const int same = i != k && tape->plan.entry[i].alive &&
-			                 tape->recording.entry[i].node.graph == graph &&
-			                 needs_transpose(tape, i, &wider);
-			counted |= same && (wider > edge || (wider == edge && i < k));
-		}
-		if (!counted)
-			HG__TRY(hg__graph_missing(graph, edge, &more));
-		*bytes += more;
-	}
-	return HG_OK;
-}
-
-/* Can this entry use tiles (core/plan_tiles.h)? They sum halves in f32, with weight 1 on each
- * edge. */
-static int sums_neighbours(const hg_tape *tape, int64_t k)
-{
-	const struct hg__node *node = &tape->recording.entry[k].node;
-	int edge = 0;
-	if (!tape->plan.entry[k].alive || !(node->op->traits & HG__UNIT_EDGES) ||
-	    node->accumulate != HG_ACC_F32)
-		return 0;
-	(void)needs_transpose(tape, k, &edge);
-	return !edge && tape->recording.value[node->in[0]].dtype == HG_F16;
-}
-
-/* Tiles only make sums faster, so they get the memory that the run leaves. */
-static hg_status add_tiles(const hg_tape *tape)
-{
-	const size_t needed = hg__tape_needs(tape);
-	int64_t cols = 0;
-	int edge = 0;
-	for (int64_t k = 0; k < tape->recording.entries; k++)
-		if (sums_neighbours(tape, k) &&
-		    tape->recording.value[tape->recording.entry[k].node.in[0]].cols > cols)
-			cols = tape->recording.value[tape->recording.entry[k].node.in[0]].cols;
-	for (int64_t k = 0; k < tape->recording.entries; k++) {
-		hg_graph *graph = tape->recording.entry[k].node.graph;
-		if (!sums_neighbours(tape, k))
-			continue;
-		HG__TRY(hg__graph_tiles(graph, 0, needed, cols));
-		if (needs_transpose(tape, k, &edge))
-			HG__TRY(hg__graph_tiles(graph, 1, needed, cols));
-	}
-	return HG_OK;
-}
-
 /* Comes before the arena is allocated: building a graph's caches needs memory beside the result,
  * and sets the size of the workspace. */
 static hg_status prepare_graphs(hg_tape *tape)
 {
+	const struct hg__recording *recording = &tape->recording;
+	const struct hg__tape_plan *plan = &tape->plan;
 	size_t missing = 0;
-	HG__TRY(missing_bytes(tape, &missing));
+	HG__TRY(hg__graphs_missing(recording, plan, &missing));
 	HG__TRY(hg__tape_room(tape, missing));
-	for (int64_t k = 0; k < tape->recording.entries; k++) {
-		if (!tape->plan.entry[k].alive)
+	for (int64_t k = 0; k < recording->entries; k++) {
+		if (!plan->entry[k].alive)
 			continue;
 		struct hg__task task = {.entry = (int32_t)k};
 		HG__TRY(forward_call(tape, k, &task.call));
 		HG__TRY(prepare_call(&task.call));
 		HG__TRY(plan_call(tape, &task.call, 0));
-		if (!tape->plan.entry[k].back)
+		if (!plan->entry[k].back)
 			continue;
 		backward_call(tape, &task);
 		HG__TRY(plan_call(tape, &task.call, 1));
 	}
 	HG__TRY(hg__tape_room(tape, 0));
-	return tape->plan.keeps ? HG_OK : add_tiles(tape); /* a copy must not change shared graphs */
+	/* a copy must not change shared graphs */
+	return plan->keeps ? HG_OK : hg__graphs_tile(recording, plan, hg__tape_needs(tape));
 }
 
 static hg_status build_forward(hg_tape *tape)
@@ -319,8 +243,9 @@ static hg_status build_forward(hg_tape *tape)
  * backward of entry k will read it. */
 static void build_recompute(hg_tape *tape, int32_t k, int i)
 {
+	const struct hg__recording *recording = &tape->recording;
 	struct hg__program *program = &tape->program;
-	const struct hg__value *value = &tape->recording.value[tape->recording.entry[k].node.in[i]];
+	const struct hg__value *value = &recording->value[recording->entry[k].node.in[i]];
 	struct hg__task *task = &program->backward[program->backwards++];
 	for (int64_t f = 0; f < program->forwards; f++)
 		if (program->forward[f].entry == value->node)
@@ -332,12 +257,13 @@ static void build_recompute(hg_tape *tape, int32_t k, int i)
 
 static hg_status build_backward(hg_tape *tape)
 {
+	const struct hg__recording *recording = &tape->recording;
 	struct hg__program *program = &tape->program;
 	for (int64_t f = program->forwards - 1; f >= 0; f--) {
 		const int32_t k = program->forward[f].entry;
 		if (!tape->plan.entry[k].back)
 			continue;
-		for (int i = 0; i < tape->recording.entry[k].node.n_in; i++)
+		for (int i = 0; i < recording->entry[k].node.n_in; i++)
 			if (tape->plan.entry[k].recompute[i] >= 0)
 				build_recompute(tape, k, i);
 		struct hg__task *task = &program->backward[program->backwards++];

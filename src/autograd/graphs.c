@@ -1,0 +1,89 @@
+/* What the nodes of a tape need of their graphs: the matrix, its transpose for the backward pass,
+ * pointers of a batch, and tiles. Graphs build and keep these themselves. */
+#include "autograd/program.h"
+
+/* Does the backward of this node need the transpose? *edge: it also needs the position of each edge
+ * in the original graph, to find the edge's value. */
+static int needs_transpose(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                           int64_t k, int *edge)
+{
+	const struct hg__node *node = &recording->entry[k].node;
+	*edge = !(node->op->traits & HG__UNIT_EDGES && (node->n_in < 2 || node->in[1] < 0) &&
+	          !hg_graph_is_weighted(node->graph));
+	return node->op->traits & HG__TRANSPOSE && plan->entry[k].back;
+}
+
+hg_status hg__set_graph(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                        int64_t k, struct hg__call *call)
+{
+	const struct hg__node *node = &recording->entry[k].node;
+	if (!node->graph)
+		return HG_OK;
+	HG__TRY(hg__graph_csr(node->graph, &call->csr));
+	int edge = 0;
+	if (needs_transpose(recording, plan, k, &edge))
+		HG__TRY(hg__graph_csr_t(node->graph, edge, &call->csr_t));
+	return node->op->traits & HG__BATCH
+	           ? hg__graph_batch(node->graph, &call->batch_ptr, &call->batch_id)
+	           : HG_OK;
+}
+
+hg_status hg__graphs_missing(const struct hg__recording *recording,
+                             const struct hg__tape_plan *plan, size_t *bytes)
+{
+	*bytes = 0;
+	for (int64_t k = 0; k < recording->entries; k++) {
+		hg_graph *graph = recording->entry[k].node.graph;
+		int edge = 0, wider = 0, counted = 0;
+		size_t more = 0;
+		if (!plan->entry[k].alive || !graph || !needs_transpose(recording, plan, k, &edge))
+			continue;
+		/* counted already for an earlier entry, or for one that needs the edges as well */
+		for (int64_t i = 0; i < recording->entries; i++) {
+			const int same = i != k && plan->entry[i].alive &&
+			                 recording->entry[i].node.graph == graph &&
+			                 needs_transpose(recording, plan, i, &wider);
+			counted |= same && (wider > edge || (wider == edge && i < k));
+		}
+		if (!counted)
+			HG__TRY(hg__graph_missing(graph, edge, &more));
+		*bytes += more;
+	}
+	return HG_OK;
+}
+
+/* Can this entry use tiles (core/plan_tiles.h)? They sum halves in f32, with weight 1 on each
+ * edge. */
+static int sums_neighbours(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                           int64_t k)
+{
+	const struct hg__node *node = &recording->entry[k].node;
+	int edge = 0;
+	if (!plan->entry[k].alive || !(node->op->traits & HG__UNIT_EDGES) ||
+	    node->accumulate != HG_ACC_F32)
+		return 0;
+	(void)needs_transpose(recording, plan, k, &edge);
+	return !edge && recording->value[node->in[0]].dtype == HG_F16;
+}
+
+/* Tiles only make sums faster, so they get the memory that the run leaves. */
+hg_status hg__graphs_tile(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                          size_t needed)
+{
+	int64_t cols = 0;
+	int edge = 0;
+	for (int64_t k = 0; k < recording->entries; k++) {
+		const struct hg__node *node = &recording->entry[k].node;
+		if (sums_neighbours(recording, plan, k) && recording->value[node->in[0]].cols > cols)
+			cols = recording->value[node->in[0]].cols;
+	}
+	for (int64_t k = 0; k < recording->entries; k++) {
+		hg_graph *graph = recording->entry[k].node.graph;
+		if (!sums_neighbours(recording, plan, k))
+			continue;
+		HG__TRY(hg__graph_tiles(graph, 0, needed, cols));
+		if (needs_transpose(recording, plan, k, &edge))
+			HG__TRY(hg__graph_tiles(graph, 1, needed, cols));
+	}
+	return HG_OK;
+}
