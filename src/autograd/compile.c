@@ -62,8 +62,7 @@ hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node)
 	for (size_t r = 0; r < rows; r++)
 		counts[r] = 1;
 	for (int i = 1; i < node->n_in && status >= 0; i++) {
-		const struct hg__value *operand =
-		    node->in[i] < 0 ? NULL : &tape->recording.value[node->in[i]];
+		const struct hg__value *operand = hg__operand(&tape->recording, node, i);
 		if (!operand || hg__is_float(operand->dtype))
 			continue;
 		constant &= operand->kind == HG__INPUT;
@@ -78,15 +77,16 @@ hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node)
 
 static hg_status check_losses(hg_tape *tape)
 {
-	for (int64_t k = 0; k < tape->recording.entries; k++) {
-		struct hg__entry *entry = &tape->recording.entry[k];
+	struct hg__recording *recording = &tape->recording;
+	for (int64_t k = 0; k < recording->entries; k++) {
+		struct hg__entry *entry = &recording->entry[k];
 		if (!tape->plan.entry[k].alive || !(entry->node.op->traits & HG__LOSS))
 			continue;
-		for (int i = 0; i < entry->node.n_in; i++)
-			if (entry->node.in[i] >= 0 &&
-			    tape->recording.value[entry->node.in[i]].dtype == HG_I32 &&
-			    tape->recording.value[entry->node.in[i]].kind == HG__INPUT)
-				HG__TRY(check_labels(tape, entry, &tape->recording.value[entry->node.in[i]]));
+		for (int i = 0; i < entry->node.n_in; i++) {
+			const struct hg__value *operand = hg__operand(recording, &entry->node, i);
+			if (operand && operand->dtype == HG_I32 && operand->kind == HG__INPUT)
+				HG__TRY(check_labels(tape, entry, operand));
+		}
 		HG__TRY(hg__tape_count_rows(tape, &entry->node));
 	}
 	return HG_OK;
@@ -131,7 +131,7 @@ static hg_status compile_recorded(hg_tape *tape, hg_var output)
 {
 	HG__TRY(check_output(tape, output));
 	HG__TRY(hg__tape_fuse(tape));
-	HG__TRY(hg__tape_lives(tape));
+	HG__TRY(hg__plan_lives(tape->ctx, &tape->recording, &tape->plan));
 	HG__TRY(check_losses(tape));
 	HG__TRY(hg__bound_gradients(tape));
 	HG__TRY(find_largest(tape));
@@ -143,8 +143,7 @@ hg_status hg_tape_compile(hg_tape *tape, hg_var output)
 {
 	if (!tape)
 		return HG_ERR_ARG;
-	if (tape->recording.status < 0)
-		return hg__fail(tape->ctx, tape->recording.status, "%s", tape->recording.message);
+	HG__TRY(hg__tape_mistake(tape));
 	if (tape->stage != HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_compile: the tape is compiled already");
 	tape->recording.scope = "";

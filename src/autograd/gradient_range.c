@@ -9,10 +9,10 @@
 
 /* Roundings on the longest path to the gradient of an operand: any sum that backward can make, and
  * 8 more. Only gradients of parameters are sums over all rows. */
-static double preset_depth(const hg_tape *tape, const struct hg__range *r,
+static double preset_depth(const struct hg__recording *recording, const struct hg__range *r,
                            const struct hg__value *operand)
 {
-	const struct hg__value *out = &tape->recording.value[r->node->out];
+	const struct hg__value *out = &recording->value[r->node->out];
 	int64_t longest = out->cols;
 	const int64_t degrees[] = {r->facts.max_row_degree, r->facts.max_col_degree, r->batch_max};
 	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
@@ -26,7 +26,7 @@ static double preset_depth(const hg_tape *tape, const struct hg__range *r,
 
 /* The bound on the gradient of operand i as it is stored in `dtype`. If a partial sum in f16
  * arithmetic may overflow, the result counts as one that may overflow, too. */
-static double bound_stored(const hg_tape *tape, const struct hg__range *r,
+static double bound_stored(const struct hg__recording *recording, const struct hg__range *r,
                            const struct hg__gradients *grad, int i, hg_dtype dtype)
 {
 	struct hg__narrowing n = {.bound =
@@ -36,7 +36,7 @@ static double bound_stored(const hg_tape *tape, const struct hg__range *r,
 	                          .accumulate = i == 0 ? r->node->accumulate : HG_ACC_F32,
 	                          .unproved = HG_UNPROVED_PROMOTE};
 	n.rounding.depth =
-	    fmax(grad->depth[i], preset_depth(tape, r, &tape->recording.value[r->node->in[i]]));
+	    fmax(grad->depth[i], preset_depth(recording, r, &recording->value[r->node->in[i]]));
 	const struct hg__resolved resolved = hg__resolve(&n);
 	return resolved.verdict == HG_PROMOTED ? fmax(resolved.bound, hg_dtype_get(HG_F16)->overflow)
 	                                       : resolved.bound;
@@ -74,7 +74,7 @@ hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node,
 		grad[i] = (struct hg__known_gradient){0.0, 0.0};
 		if (node->in[i] < 0)
 			continue;
-		grad[i].largest = bound_stored(tape, &r, &rule, i, part[i]);
+		grad[i].largest = bound_stored(&tape->recording, &r, &rule, i, part[i]);
 		if (part[i] == HG_F16)
 			grad[i].largest_half =
 			    fmax(grad[i].largest, i == 0 ? bound_partial_sums(&r, &rule.rounding.sums) : 0.0);
@@ -88,19 +88,20 @@ hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node,
 static hg_status bound_operands(hg_tape *tape, const struct hg__entry *entry,
                                 enum hg__assumption assumption)
 {
+	struct hg__recording *recording = &tape->recording;
 	const struct hg__node *node = &entry->node;
 	hg_dtype part[HG__MAX_IN];
 	struct hg__known_gradient grad[HG__MAX_IN];
 	for (int i = 0; i < node->n_in; i++)
 		part[i] =
-		    node->in[i] < 0 ? HG_F32 : hg__part_dtype(node, i, &tape->recording.value[node->in[i]]);
+		    node->in[i] < 0 ? HG_F32 : hg__part_dtype(node, i, &recording->value[node->in[i]]);
 	HG__TRY(hg__tape_range_back(tape, node, assumption,
-	                            tape->recording.value[node->out].gradient[assumption].largest, part,
+	                            recording->value[node->out].gradient[assumption].largest, part,
 	                            grad));
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0 || !(entry->grads >> i & 1u))
 			continue;
-		struct hg__value *root = &tape->recording.value[tape->recording.value[node->in[i]].root];
+		struct hg__value *root = &recording->value[recording->value[node->in[i]].root];
 		struct hg__known_gradient *sum = &root->gradient[assumption];
 		const int half = hg__grad_dtype(root) == HG_F16;
 		const double narrowed = half ? 1.0 + 0x1p-11 : 1.0 + 0x1p-24;
@@ -114,12 +115,13 @@ static hg_status bound_operands(hg_tape *tape, const struct hg__entry *entry,
 
 hg_status hg__bound_gradients(hg_tape *tape)
 {
+	struct hg__recording *recording = &tape->recording;
 	for (int a = HG__UNCONDITIONAL; a <= HG__ASSUMED; a++) {
 		if (tape->plan.value[tape->plan.output].grad)
-			tape->recording.value[tape->plan.output].gradient[a].largest = 1.0;
-		for (int64_t k = tape->recording.entries - 1; k >= 0; k--)
+			recording->value[tape->plan.output].gradient[a].largest = 1.0;
+		for (int64_t k = recording->entries - 1; k >= 0; k--)
 			if (tape->plan.entry[k].back)
-				HG__TRY(bound_operands(tape, &tape->recording.entry[k], (enum hg__assumption)a));
+				HG__TRY(bound_operands(tape, &recording->entry[k], (enum hg__assumption)a));
 	}
 	return HG_OK;
 }

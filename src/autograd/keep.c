@@ -26,7 +26,7 @@ static hg_status copy_and_plan(const hg_tape *from, hg_tape *made)
 	                   sizeof *from->recording.entry, &memory));
 	made->recording.entry = memory;
 	made->recording.entries = made->recording.entry_capacity = from->recording.entries;
-	HG__TRY(hg__tape_lives(made));
+	HG__TRY(hg__plan_lives(made->ctx, &made->recording, &made->plan));
 	HG__TRY(hg__arena_place(made->ctx, &made->plan));
 	return hg__tape_tasks(made);
 }

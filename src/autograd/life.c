@@ -1,6 +1,4 @@
 /* Makes and frees a tape. */
-#include <string.h>
-
 #include "autograd/tape.h"
 #include "halfgraph/ops.h"
 
@@ -41,13 +39,6 @@ void hg_tape_free(hg_tape *tape)
 	hg_context *ctx = tape->ctx;
 	hg__program_free(ctx, &tape->program);
 	hg__tape_plan_free(ctx, &tape->plan);
-	hg__host_free(ctx, tape->recording.entry,
-	              (size_t)tape->recording.entry_capacity * sizeof *tape->recording.entry);
-	hg__host_free(ctx, tape->recording.value,
-	              (size_t)tape->recording.value_capacity * sizeof *tape->recording.value);
-	for (int64_t i = 0; i < tape->recording.texts; i++)
-		hg__host_free(ctx, tape->recording.text[i], strlen(tape->recording.text[i]) + 1);
-	hg__host_free(ctx, tape->recording.text,
-	              (size_t)tape->recording.text_capacity * sizeof *tape->recording.text);
+	hg__recording_free(ctx, &tape->recording);
 	hg__host_free(ctx, tape, sizeof *tape);
 }

@@ -7,39 +7,38 @@
  * the message when it does not fit. */
 
 /* Does an earlier entry use the same graph? */
-static int seen_graph(const hg_tape *tape, int64_t k)
+static int seen_graph(const struct hg__recording *recording, int64_t k)
 {
 	for (int64_t i = 0; i < k; i++)
-		if (tape->recording.entry[i].node.graph == tape->recording.entry[k].node.graph)
+		if (recording->entry[i].node.graph == recording->entry[k].node.graph)
 			return 1;
 	return 0;
 }
 
-static int seen_tensor(const hg_tape *tape, int64_t v)
+static int seen_tensor(const struct hg__recording *recording, int64_t v)
 {
 	for (int64_t i = 0; i < v; i++)
-		if (tape->recording.value[i].tensor == tape->recording.value[v].tensor)
+		if (recording->value[i].tensor == recording->value[v].tensor)
 			return 1;
 	return 0;
 }
 
-static size_t graph_bytes(const hg_tape *tape)
+static size_t graph_bytes(const struct hg__recording *recording)
 {
 	size_t bytes = 0;
-	for (int64_t k = 0; k < tape->recording.entries; k++)
-		if (tape->recording.entry[k].node.graph && !seen_graph(tape, k))
-			bytes += hg__graph_bytes(tape->recording.entry[k].node.graph);
+	for (int64_t k = 0; k < recording->entries; k++)
+		if (recording->entry[k].node.graph && !seen_graph(recording, k))
+			bytes += hg__graph_bytes(recording->entry[k].node.graph);
 	return bytes;
 }
 
-static size_t input_bytes(const hg_tape *tape)
+static size_t input_bytes(const struct hg__recording *recording)
 {
 	size_t bytes = 0;
-	for (int64_t v = 0; v < tape->recording.values; v++)
-		if ((tape->recording.value[v].kind == HG__INPUT ||
-		     tape->recording.value[v].kind == HG__VARIABLE) &&
-		    !seen_tensor(tape, v))
-			bytes += tape->recording.value[v].tensor->bytes;
+	for (int64_t v = 0; v < recording->values; v++)
+		if ((recording->value[v].kind == HG__INPUT || recording->value[v].kind == HG__VARIABLE) &&
+		    !seen_tensor(recording, v))
+			bytes += recording->value[v].tensor->bytes;
 	return bytes;
 }
 
@@ -62,8 +61,8 @@ static size_t library_bytes(const hg_context *ctx)
 void hg__tape_memory(const hg_tape *tape, hg_plan_info *info)
 {
 	const hg_context *ctx = tape->ctx;
-	info->graph_bytes = graph_bytes(tape);
-	info->input_bytes = input_bytes(tape);
+	info->graph_bytes = graph_bytes(&tape->recording);
+	info->input_bytes = input_bytes(&tape->recording);
 	info->param_bytes = param_bytes(tape->params);
 	info->arena_bytes = tape->plan.arena_bytes;
 	info->workspace_bytes = ctx->workspace_bytes;

@@ -18,12 +18,12 @@ static int is_namesake(const hg_tape *tape, int64_t k, int64_t l)
 }
 
 /* The name of the first parameter that an entry reads; "" if it reads none. */
-static const char *weight_of(const hg_tape *tape, const struct hg__entry *entry)
+static const char *weight_of(const struct hg__recording *recording, const struct hg__entry *entry)
 {
 	for (int i = 0; i < entry->node.n_in; i++) {
 		const int32_t in = entry->node.in[i];
-		if (in >= 0 && tape->recording.value[in].kind == HG__PARAM)
-			return tape->recording.value[in].param->name;
+		if (in >= 0 && recording->value[in].kind == HG__PARAM)
+			return recording->value[in].param->name;
 	}
 	return "";
 }
@@ -40,15 +40,16 @@ static const char *strip_layer(const char *layer, const char *name)
  * else by number. */
 static void tell_apart(const hg_tape *tape, int64_t own, char *buffer, size_t size)
 {
-	const struct hg__entry *entry = &tape->recording.entry[own];
-	const char *weight = weight_of(tape, entry);
+	const struct hg__recording *recording = &tape->recording;
+	const struct hg__entry *entry = &recording->entry[own];
+	const char *weight = weight_of(recording, entry);
 	int others = 0, before = 0, unique = *weight != 0;
-	for (int64_t k = 0; k < tape->recording.entries; k++) {
+	for (int64_t k = 0; k < recording->entries; k++) {
 		if (!is_namesake(tape, own, k))
 			continue;
 		others++;
 		before += k < own;
-		unique &= strcmp(weight_of(tape, &tape->recording.entry[k]), weight) != 0;
+		unique &= strcmp(weight_of(recording, &recording->entry[k]), weight) != 0;
 	}
 	if (others && unique)
 		snprintf(buffer, size, " (%s)", strip_layer(entry->node.scope, weight));

@@ -8,24 +8,35 @@
 
 /* ---- which tensors ---- */
 
-int hg__is_watched(const hg_tape *tape, int64_t entry)
+int hg__is_watched(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                   int64_t entry)
 {
-	const int32_t out = tape->recording.entry[entry].node.out;
-	return tape->plan.entry[entry].alive && hg__is_float(tape->recording.value[out].dtype) &&
-	       tape->plan.value[out].span >= 0;
+	const int32_t out = recording->entry[entry].node.out;
+	return plan->entry[entry].alive && hg__is_float(recording->value[out].dtype) &&
+	       plan->value[out].span >= 0;
 }
 
 /* Does the backward of this entry contribute to the gradient of operand i? */
-static int contributes(const hg_tape *tape, int64_t k, int i)
+static int contributes(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                       int64_t k, int i)
 {
-	const struct hg__entry *entry = &tape->recording.entry[k];
-	return tape->plan.entry[k].back && entry->node.in[i] >= 0 && entry->grads >> i & 1u &&
-	       tape->plan.value[entry->node.in[i]].grad;
+	const struct hg__entry *entry = &recording->entry[k];
+	return plan->entry[k].back && entry->node.in[i] >= 0 && entry->grads >> i & 1u &&
+	       plan->value[entry->node.in[i]].grad;
 }
 
-int32_t hg__root_of(const hg_tape *tape, int64_t entry, int i)
+int hg__completes(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                  int64_t k, int i)
 {
-	return tape->recording.value[tape->recording.entry[entry].node.in[i]].root;
+	if (!contributes(recording, plan, k, i))
+		return 0;
+	const int32_t root = hg__root_of(recording, k, i);
+	for (int64_t before = 0; before < k; before++)
+		for (int j = 0; j < recording->entry[before].node.n_in; j++)
+			if (contributes(recording, plan, before, j) &&
+			    hg__root_of(recording, before, j) == root)
+				return 0;
+	return 1;
 }
 
 static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)
@@ -45,14 +56,15 @@ static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)
 /* Adds the result of an entry, which is ready after its forward. */
 static hg_status add_value(struct hg__watch *w, int64_t k)
 {
-	const hg_tape *tape = w->tape;
-	const int32_t out = tape->recording.entry[k].node.out;
-	const struct hg__spot spot = {.entry = tape->recording.value[out].node,
+	const struct hg__recording *recording = &w->tape->recording;
+	const struct hg__tape_plan *plan = &w->tape->plan;
+	const int32_t out = recording->entry[k].node.out;
+	const struct hg__spot spot = {.entry = recording->value[out].node,
 	                              .value = out,
-	                              .ready = tape->plan.entry[k].position,
-	                              .dies = hg__last_of(&tape->plan, tape->plan.value[out].span),
-	                              .mat = tape->program.view[out].value.mat};
-	return hg__is_watched(tape, k) ? add_spot(w, &spot) : HG_OK;
+	                              .ready = plan->entry[k].position,
+	                              .dies = hg__last_of(plan, plan->value[out].span),
+	                              .mat = w->tape->program.view[out].value.mat};
+	return hg__is_watched(recording, plan, k) ? add_spot(w, &spot) : HG_OK;
 }
 
 /* Is this gradient listed already, under its own value or under another one that shares its buffer
@@ -70,37 +82,23 @@ static int is_listed(const struct hg__watch *w, int32_t root)
 	return 0;
 }
 
-int hg__completes(const hg_tape *tape, int64_t k, int i)
-{
-	if (!contributes(tape, k, i))
-		return 0;
-	const int32_t root = hg__root_of(tape, k, i);
-	for (int64_t before = 0; before < k; before++)
-		for (int j = 0; j < tape->recording.entry[before].node.n_in; j++)
-			if (contributes(tape, before, j) && hg__root_of(tape, before, j) == root)
-				return 0;
-	return 1;
-}
-
 static hg_status add_gradients(struct hg__watch *w, int64_t k)
 {
-	const hg_tape *tape = w->tape;
-	const struct hg__entry *entry = &tape->recording.entry[k];
-	for (int i = 0; i < entry->node.n_in; i++) {
-		if (!hg__completes(tape, k, i))
+	const struct hg__recording *recording = &w->tape->recording;
+	const struct hg__tape_plan *plan = &w->tape->plan;
+	for (int i = 0; i < recording->entry[k].node.n_in; i++) {
+		if (!hg__completes(recording, plan, k, i))
 			continue;
-		const int32_t root = hg__root_of(tape, k, i);
-		const struct hg__value *value = &tape->recording.value[root];
+		const int32_t root = hg__root_of(recording, k, i);
+		const struct hg__value *value = &recording->value[root];
+		const int is_param = value->kind == HG__PARAM;
 		const struct hg__spot spot = {
 		    .entry = value->node,
 		    .value = root,
 		    .gradient = 1,
-		    .ready = hg__position_back(&tape->plan, k),
-		    .dies = value->kind == HG__PARAM
-		                ? INT32_MAX
-		                : hg__last_of(&tape->plan, tape->plan.value[root].grad_span),
-		    .mat = value->kind == HG__PARAM ? value->param->grad->mat
-		                                    : tape->program.view[root].grad.mat};
+		    .ready = hg__position_back(plan, k),
+		    .dies = is_param ? INT32_MAX : hg__last_of(plan, plan->value[root].grad_span),
+		    .mat = is_param ? value->param->grad->mat : w->tape->program.view[root].grad.mat};
 		if (!is_listed(w, root))
 			HG__TRY(add_spot(w, &spot));
 	}
@@ -109,31 +107,30 @@ static hg_status add_gradients(struct hg__watch *w, int64_t k)
 
 static hg_status find_spots(struct hg__watch *w)
 {
-	const hg_tape *tape = w->tape;
-	for (int64_t k = 0; k < tape->recording.entries; k++)
-		if (tape->plan.entry[k].alive)
-			HG__TRY(add_value(w, k));
-	for (int64_t k = tape->recording.entries - 1; k >= 0; k--)
+	const int64_t entries = w->tape->recording.entries;
+	for (int64_t k = 0; k < entries; k++)
+		HG__TRY(add_value(w, k));
+	for (int64_t k = entries - 1; k >= 0; k--)
 		HG__TRY(add_gradients(w, k));
 	return HG_OK;
 }
 
 /* ---- when ---- */
 
-static const struct hg__task *task_at(const hg_tape *tape, int64_t i)
+static const struct hg__task *task_at(const struct hg__program *program, int64_t i)
 {
-	return i < tape->program.forwards ? &tape->program.forward[i]
-	                                  : &tape->program.backward[i - tape->program.forwards];
+	return i < program->forwards ? &program->forward[i] : &program->backward[i - program->forwards];
 }
 
 static int32_t position_of(const hg_tape *tape, int64_t i)
 {
-	const int32_t entry = task_at(tape, i)->entry;
-	if (i < tape->program.forwards)
+	const struct hg__program *program = &tape->program;
+	const int32_t entry = task_at(program, i)->entry;
+	if (i < program->forwards)
 		return tape->plan.entry[entry].position;
-	if (!task_at(tape, i)->recompute)
+	if (!task_at(program, i)->recompute)
 		return hg__position_back(&tape->plan, entry);
-	while (task_at(tape, i)->recompute) /* it runs at the time of the next task */
+	while (task_at(program, i)->recompute) /* it runs at the time of the next task */
 		i++;
 	return position_of(tape, i);
 }

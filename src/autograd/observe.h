@@ -1,9 +1,9 @@
 #ifndef HG_AUTOGRAD_OBSERVE_H
 #define HG_AUTOGRAD_OBSERVE_H
 
+#include "autograd/plan.h"
+#include "autograd/recording.h"
 #include "core/buffer.h"
-#include "halfgraph/tape.h"
-#include "kernels/kernels.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -77,9 +77,10 @@ struct hg__observing {
 
 /* observe.c: does the observer inspect the result of this entry? Is the backward of this entry the
  * last that contributes to the gradient of operand i, that is, of value hg__root_of? */
-int hg__is_watched(const hg_tape *tape, int64_t entry);
-int hg__completes(const hg_tape *tape, int64_t entry, int i);
-int32_t hg__root_of(const hg_tape *tape, int64_t entry, int i);
+int hg__is_watched(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                   int64_t entry);
+int hg__completes(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                  int64_t entry, int i);
 
 /* observe_stay.c: places all spans in the arena, once their lifetimes are known. Whether a step
  * will be observed is not known then, so tensors may stay for nothing. */

@@ -32,21 +32,20 @@ static void mark_ready(struct hg__tape_plan *plan, int32_t span, int32_t positio
 
 /* Entries from the last to the first, as the backward pass runs: a gradient that several values
  * share is ready with the first of them. */
-static void find_ready(hg_tape *tape)
+static void find_ready(const struct hg__recording *recording, struct hg__tape_plan *plan)
 {
-	struct hg__tape_plan *plan = &tape->plan;
 	for (int64_t i = 0; i < plan->spans; i++) {
 		plan->span[i].until = plan->span[i].last;
 		plan->span[i].ready = -1;
 	}
-	for (int64_t k = 0; k < tape->recording.entries; k++)
-		if (hg__is_watched(tape, k))
-			mark_ready(plan, plan->value[tape->recording.entry[k].node.out].span,
+	for (int64_t k = 0; k < recording->entries; k++)
+		if (hg__is_watched(recording, plan, k))
+			mark_ready(plan, plan->value[recording->entry[k].node.out].span,
 			           plan->entry[k].position);
-	for (int64_t k = tape->recording.entries - 1; k >= 0; k--)
-		for (int i = 0; i < tape->recording.entry[k].node.n_in; i++)
-			if (hg__completes(tape, k, i))
-				mark_ready(plan, plan->value[hg__root_of(tape, k, i)].grad_span,
+	for (int64_t k = recording->entries - 1; k >= 0; k--)
+		for (int i = 0; i < recording->entry[k].node.n_in; i++)
+			if (hg__completes(recording, plan, k, i))
+				mark_ready(plan, plan->value[hg__root_of(recording, k, i)].grad_span,
 				           hg__position_back(plan, k));
 }
 
@@ -103,7 +102,7 @@ static hg_status find_stretch(hg_tape *tape, int32_t from, size_t limit, int32_t
 hg_status hg__tape_place(hg_tape *tape)
 {
 	const int32_t end = hg__position_end(&tape->plan);
-	find_ready(tape);
+	find_ready(&tape->recording, &tape->plan);
 	HG__TRY(hg__tape_tighten(tape));
 	if (!tape->plan.trains || tape->observing.room == HG__ROOM_NONE)
 		return HG_OK;

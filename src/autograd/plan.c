@@ -1,32 +1,30 @@
 #include "autograd/plan.h"
 
-#include "autograd/tape.h"
-
 /* Lifetimes: which nodes run, which values get a gradient, and between which positions (plan.h)
  * each buffer is in use. Everything here follows from the recording alone; arena.c turns it into
  * offsets. */
 
 /* Dead code: a node runs only if the output or a kept value needs it. */
-static void find_alive(const hg_tape *tape, struct hg__tape_plan *plan)
+static void find_alive(const struct hg__recording *recording, struct hg__tape_plan *plan)
 {
-	for (int64_t v = 0; v < tape->recording.values; v++)
-		plan->value[v].alive = tape->recording.value[v].keep;
-	for (int64_t k = tape->recording.entries - 1; k >= 0; k--) {
-		const struct hg__node *node = &tape->recording.entry[k].node;
+	for (int64_t v = 0; v < recording->values; v++)
+		plan->value[v].alive = recording->value[v].keep;
+	for (int64_t k = recording->entries - 1; k >= 0; k--) {
+		const struct hg__node *node = &recording->entry[k].node;
 		plan->entry[k].alive = plan->value[node->out].alive;
 		for (int i = 0; i < node->n_in && plan->entry[k].alive; i++)
 			if (node->in[i] >= 0)
 				plan->value[node->in[i]].alive = 1;
 	}
-	for (int64_t k = 0; k < tape->recording.entries; k++)
+	for (int64_t k = 0; k < recording->entries; k++)
 		if (plan->entry[k].alive)
 			plan->entry[k].position = plan->alive++;
 }
 
-static int is_differentiable(const hg_tape *tape, const struct hg__tape_plan *plan, int64_t k,
-                             int i)
+static int is_differentiable(const struct hg__recording *recording,
+                             const struct hg__tape_plan *plan, int64_t k, int i)
 {
-	const struct hg__entry *entry = &tape->recording.entry[k];
+	const struct hg__entry *entry = &recording->entry[k];
 	return plan->entry[k].alive && entry->node.in[i] >= 0 && entry->grads >> i & 1u;
 }
 
@@ -39,50 +37,43 @@ static int is_source(const struct hg__value *value)
 /* A value gets a gradient if it depends on a parameter or variable and the loss depends on it. A
  * parameter may be on the tape twice, as its working copy and as its f32 view: each stands for the
  * parameter. */
-static void find_grads(const hg_tape *tape, struct hg__tape_plan *plan)
+static void find_grads(const struct hg__recording *recording, struct hg__tape_plan *plan)
 {
-	for (int64_t v = 0; v < tape->recording.values; v++)
-		plan->value[v].depends = is_source(&tape->recording.value[v]);
-	for (int64_t k = 0; k < tape->recording.entries; k++) {
-		const struct hg__node *node = &tape->recording.entry[k].node;
+	for (int64_t v = 0; v < recording->values; v++)
+		plan->value[v].depends = is_source(&recording->value[v]);
+	for (int64_t k = 0; k < recording->entries; k++) {
+		const struct hg__node *node = &recording->entry[k].node;
 		for (int i = 0; i < node->n_in; i++)
-			if (is_differentiable(tape, plan, k, i) && plan->value[node->in[i]].depends)
+			if (is_differentiable(recording, plan, k, i) && plan->value[node->in[i]].depends)
 				plan->value[node->out].depends = 1;
 	}
 	plan->value[plan->output].reaches = plan->trains;
-	for (int64_t k = tape->recording.entries - 1; k >= 0; k--) {
-		const struct hg__node *node = &tape->recording.entry[k].node;
+	for (int64_t k = recording->entries - 1; k >= 0; k--) {
+		const struct hg__node *node = &recording->entry[k].node;
 		for (int i = 0; i < node->n_in; i++)
-			if (is_differentiable(tape, plan, k, i) && plan->value[node->out].reaches)
+			if (is_differentiable(recording, plan, k, i) && plan->value[node->out].reaches)
 				plan->value[node->in[i]].reaches = 1;
 	}
-	for (int64_t v = 0; v < tape->recording.values; v++)
+	for (int64_t v = 0; v < recording->values; v++)
 		plan->value[v].grad = plan->value[v].depends && plan->value[v].reaches;
-	for (int64_t k = 0; k < tape->recording.entries; k++)
+	for (int64_t k = 0; k < recording->entries; k++)
 		plan->entry[k].back =
-		    plan->entry[k].alive && plan->value[tape->recording.entry[k].node.out].grad;
+		    plan->entry[k].alive && plan->value[recording->entry[k].node.out].grad;
 }
 
 /* A new span of one position. The caller extends it. */
-static hg_status add_span(hg_tape *tape, enum hg__use use, int32_t value, int32_t position,
-                          hg_dtype dtype, int32_t *index)
+static int32_t add_span(const struct hg__recording *recording, struct hg__tape_plan *plan,
+                        enum hg__use use, int32_t value, int32_t position, hg_dtype dtype)
 {
-	struct hg__tape_plan *plan = &tape->plan;
-	void *list = plan->span;
-	const hg_status grown = hg__host_grow(tape->ctx, &list, sizeof *plan->span, plan->spans,
-	                                      &plan->span_capacity, "the memory plan");
-	plan->span = list;
-	HG__TRY(grown);
-	const size_t bytes = hg__value_bytes(&tape->recording.value[value], dtype);
-	*index = (int32_t)plan->spans++;
+	const size_t bytes = hg__value_bytes(&recording->value[value], dtype);
 	/* At least one unit, so that an empty matrix has an address: NULL means absent. */
-	plan->span[*index] = (struct hg__span){.use = use,
-	                                       .value = value,
-	                                       .first = position,
-	                                       .last = position,
-	                                       .dtype = dtype,
-	                                       .bytes = bytes ? hg__aligned(bytes) : HG__ALIGN};
-	return HG_OK;
+	plan->span[plan->spans] = (struct hg__span){.use = use,
+	                                            .value = value,
+	                                            .first = position,
+	                                            .last = position,
+	                                            .dtype = dtype,
+	                                            .bytes = bytes ? hg__aligned(bytes) : HG__ALIGN};
+	return (int32_t)plan->spans++;
 }
 
 static void extend_span(struct hg__tape_plan *plan, int32_t span, int32_t position)
@@ -98,45 +89,46 @@ static void extend_span(struct hg__tape_plan *plan, int32_t span, int32_t positi
 /* Is this value recomputed in the backward pass instead of kept? The op must allow it
  * (HG__RECOMPUTE). The value must also be twice as large as its operands, because these may have to
  * be kept longer now. */
-static int is_recomputed(const hg_tape *tape, const struct hg__value *value)
+static int is_recomputed(const struct hg__recording *recording, const struct hg__value *value)
 {
-	if (value->keep || tape->plan.keeps || value->kind != HG__RESULT ||
-	    !(tape->recording.entry[value->node].node.op->traits & HG__RECOMPUTE))
+	if (value->keep || value->kind != HG__RESULT ||
+	    !(recording->entry[value->node].node.op->traits & HG__RECOMPUTE))
 		return 0;
-	const struct hg__node *node = &tape->recording.entry[value->node].node;
+	const struct hg__node *node = &recording->entry[value->node].node;
 	size_t read = 0;
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0)
-			read += hg__value_bytes(&tape->recording.value[node->in[i]],
-			                        tape->recording.value[node->in[i]].dtype);
+			read += hg__value_bytes(&recording->value[node->in[i]],
+			                        recording->value[node->in[i]].dtype);
 	const size_t bytes = hg__value_bytes(value, value->dtype);
 	return bytes >= WORTH_BYTES && bytes / 2 >= read;
 }
 
 /* Node k reads operand i now, and its backward reads it at position `back`. */
-static hg_status save_operand(hg_tape *tape, int64_t k, int i, int32_t back)
+static void save_operand(const struct hg__recording *recording, struct hg__tape_plan *plan,
+                         int64_t k, int i, int32_t back)
 {
-	struct hg__tape_plan *plan = &tape->plan;
-	const int32_t operand = tape->recording.entry[k].node.in[i];
-	const struct hg__value *value = &tape->recording.value[operand];
-	if (!is_recomputed(tape, value)) {
+	const int32_t operand = recording->entry[k].node.in[i];
+	const struct hg__value *value = &recording->value[operand];
+	if (plan->keeps || !is_recomputed(recording, value)) {
 		extend_span(plan, plan->value[operand].span, back);
-		return HG_OK;
+		return;
 	}
-	const struct hg__node *maker = &tape->recording.entry[value->node].node;
+	const struct hg__node *maker = &recording->entry[value->node].node;
 	extend_span(plan, plan->value[operand].span, plan->entry[k].position);
 	for (int j = 0; j < maker->n_in; j++)
 		if (maker->in[j] >= 0)
 			extend_span(plan, plan->value[maker->in[j]].span, back);
 	plan->recomputes++;
-	return add_span(tape, HG__USE_VALUE, operand, back, value->dtype, &plan->entry[k].recompute[i]);
+	plan->entry[k].recompute[i] =
+	    add_span(recording, plan, HG__USE_VALUE, operand, back, value->dtype);
 }
 
 /* The spans of what node k makes: its result and what it keeps for backward. */
-static hg_status result_spans(hg_tape *tape, int64_t k)
+static void result_spans(const struct hg__recording *recording, struct hg__tape_plan *plan,
+                         int64_t k)
 {
-	struct hg__tape_plan *plan = &tape->plan;
-	const struct hg__entry *entry = &tape->recording.entry[k];
+	const struct hg__entry *entry = &recording->entry[k];
 	const struct hg__planned_entry *planned = &plan->entry[k];
 	const int32_t made[1 + HG__MAX_AUX] = {entry->node.out, entry->node.aux[0], entry->node.aux[1]};
 	const int32_t now = planned->position, back = hg__position_back(plan, k);
@@ -148,113 +140,123 @@ static hg_status result_spans(hg_tape *tape, int64_t k)
 	for (int i = 0; i < 1 + HG__MAX_AUX; i++) {
 		if (made[i] < 0 || (later[i] && !planned->back))
 			continue;
-		const struct hg__value *value = &tape->recording.value[made[i]];
-		int32_t *span = &plan->value[made[i]].span;
-		HG__TRY(add_span(tape, HG__USE_VALUE, made[i], later[i] ? back : now, value->dtype, span));
+		const struct hg__value *value = &recording->value[made[i]];
+		const int32_t span =
+		    add_span(recording, plan, HG__USE_VALUE, made[i], later[i] ? back : now, value->dtype);
+		plan->value[made[i]].span = span;
 		if (value->keep)
-			extend_span(plan, *span, hg__position_end(plan));
+			extend_span(plan, span, hg__position_end(plan));
 		if (planned->back && saved[i])
-			extend_span(plan, *span, back);
+			extend_span(plan, span, back);
 	}
-	return HG_OK;
 }
 
-static hg_status value_spans(hg_tape *tape, int64_t k)
+static void value_spans(const struct hg__recording *recording, struct hg__tape_plan *plan,
+                        int64_t k)
 {
-	struct hg__tape_plan *plan = &tape->plan;
-	const struct hg__entry *entry = &tape->recording.entry[k];
+	const struct hg__entry *entry = &recording->entry[k];
 	const struct hg__node *node = &entry->node;
 	const int32_t now = plan->entry[k].position, back = hg__position_back(plan, k);
-	HG__TRY(result_spans(tape, k));
+	result_spans(recording, plan, k);
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0 && plan->entry[k].back && entry->saves & HG__SAVE_IN(i))
-			HG__TRY(save_operand(tape, k, i, back));
+			save_operand(recording, plan, k, i, back);
 		else if (node->in[i] >= 0)
 			extend_span(plan, plan->value[node->in[i]].span, now);
-	return HG_OK;
 }
 
 /* Do the gradients of operand i and of the result share one buffer? They can if the op passes the
  * gradient on unchanged, nothing else is added to it, and nothing else writes the gradient of the
  * result after this node's backward. */
-static int shares_gradient(const hg_tape *tape, const struct hg__node *node, int i)
+static int shares_gradient(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                           const struct hg__node *node, int i)
 {
-	const struct hg__value *value = &tape->recording.value[node->in[i]],
-	                       *out = &tape->recording.value[node->out];
-	return !tape->plan.keeps && node->op->passes >> i & 1u && value->uses == 1 &&
-	       value->kind != HG__PARAM && tape->plan.value[node->out].grad_span >= 0 &&
+	const struct hg__value *value = &recording->value[node->in[i]],
+	                       *out = &recording->value[node->out];
+	return !plan->keeps && node->op->passes >> i & 1u && value->uses == 1 &&
+	       value->kind != HG__PARAM && plan->value[node->out].grad_span >= 0 &&
 	       value->dtype == out->dtype;
 }
 
 /* The first contribution of node k to the gradient of operand i starts the gradient's life. The
  * gradient of a parameter is not in the arena. */
-static hg_status begin_gradient(hg_tape *tape, int64_t k, int i)
+static void begin_gradient(const struct hg__recording *recording, struct hg__tape_plan *plan,
+                           int64_t k, int i)
 {
-	struct hg__tape_plan *plan = &tape->plan;
-	const struct hg__node *node = &tape->recording.entry[k].node;
-	const int32_t root = tape->recording.value[node->in[i]].root;
-	const struct hg__value *value = &tape->recording.value[root];
-	int32_t *span = &plan->value[root].grad_span;
+	const struct hg__node *node = &recording->entry[k].node;
+	const int32_t root = hg__root_of(recording, k, i);
+	const struct hg__value *value = &recording->value[root];
 	if (value->kind == HG__PARAM)
-		return HG_OK;
-	if (shares_gradient(tape, node, i))
-		*span = plan->value[node->out].grad_span;
-	else
-		HG__TRY(add_span(tape, HG__USE_GRAD, root, hg__position_back(plan, k),
-		                 hg__grad_dtype(value), span));
-	extend_span(plan, *span,
+		return;
+	const int32_t span = shares_gradient(recording, plan, node, i)
+	                         ? plan->value[node->out].grad_span
+	                         : add_span(recording, plan, HG__USE_GRAD, root,
+	                                    hg__position_back(plan, k), hg__grad_dtype(value));
+	plan->value[root].grad_span = span;
+	extend_span(plan, span,
 	            value->node < 0 ? hg__position_end(plan) : hg__position_back(plan, value->node));
-	return HG_OK;
 }
 
 /* One contribution to the gradient of operand i. The first one is written in place if the types
  * agree. A later one is added by the op, if the op can do that. Any other goes into a buffer of its
  * own, which the tape adds to the gradient. */
-static hg_status contribute(hg_tape *tape, int64_t k, int i)
+static void contribute(const struct hg__recording *recording, struct hg__tape_plan *plan, int64_t k,
+                       int i)
 {
-	struct hg__tape_plan *plan = &tape->plan;
-	const struct hg__node *node = &tape->recording.entry[k].node;
+	const struct hg__node *node = &recording->entry[k].node;
 	struct hg__planned_entry *planned = &plan->entry[k];
-	const int32_t operand = node->in[i], root = tape->recording.value[operand].root;
-	const hg_dtype part = hg__part_dtype(node, i, &tape->recording.value[operand]);
-	const int same = part == hg__grad_dtype(&tape->recording.value[root]);
+	const int32_t operand = node->in[i], root = hg__root_of(recording, k, i);
+	const hg_dtype part = hg__part_dtype(node, i, &recording->value[operand]);
+	const int same = part == hg__grad_dtype(&recording->value[root]);
 	planned->first[i] = plan->value[root].parts++ == 0;
 	if (planned->first[i])
-		HG__TRY(begin_gradient(tape, k, i));
+		begin_gradient(recording, plan, k, i);
 	else if (same)
 		planned->adds |= node->op->adds & 1u << i;
-	return same && (planned->first[i] || planned->adds >> i & 1u)
-	           ? HG_OK
-	           : add_span(tape, HG__USE_PART, operand, hg__position_back(plan, k), part,
-	                      &planned->part_span[i]);
+	if (!same || (!planned->first[i] && !(planned->adds >> i & 1u)))
+		planned->part_span[i] =
+		    add_span(recording, plan, HG__USE_PART, operand, hg__position_back(plan, k), part);
 }
 
 /* The gradient of the loss needs no buffer: it is the loss scale, which is read from the
  * optimiser's state (tasks.c). */
-static hg_status grad_spans(hg_tape *tape)
+static void grad_spans(const struct hg__recording *recording, struct hg__tape_plan *plan)
 {
-	const struct hg__tape_plan *plan = &tape->plan;
-	for (int64_t k = tape->recording.entries - 1; k >= 0; k--) {
-		const struct hg__node *node = &tape->recording.entry[k].node;
+	for (int64_t k = recording->entries - 1; k >= 0; k--) {
+		const struct hg__node *node = &recording->entry[k].node;
 		for (int i = 0; i < node->n_in && plan->entry[k].back; i++)
-			if (is_differentiable(tape, plan, k, i) && plan->value[node->in[i]].grad)
-				HG__TRY(contribute(tape, k, i));
+			if (is_differentiable(recording, plan, k, i) && plan->value[node->in[i]].grad)
+				contribute(recording, plan, k, i);
 	}
-	return HG_OK;
+}
+
+/* How many spans there can be: a node has its result and what it keeps; an operand may be
+ * recomputed, and have a gradient and a contribution to it. */
+static int64_t most_spans(const struct hg__recording *recording)
+{
+	int64_t spans = 0;
+	for (int64_t k = 0; k < recording->entries; k++)
+		spans += 1 + HG__MAX_AUX + 3 * recording->entry[k].node.n_in;
+	return spans;
 }
 
 /* One element for each value and entry of the recording, with no span yet. */
-static hg_status begin_plan(const hg_tape *tape, struct hg__tape_plan *plan)
+static hg_status begin_plan(hg_context *ctx, const struct hg__recording *recording,
+                            struct hg__tape_plan *plan)
 {
 	void *memory = NULL;
-	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->recording.values, sizeof *plan->value,
-	                       "the plan", &memory));
+	HG__TRY(hg__host_alloc(ctx, (size_t)recording->values, sizeof *plan->value, "the memory plan",
+	                       &memory));
 	plan->value = memory;
-	plan->values = tape->recording.values;
-	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->recording.entries, sizeof *plan->entry,
-	                       "the plan", &memory));
+	plan->values = recording->values;
+	plan->span_capacity = most_spans(recording);
+	HG__TRY(hg__host_alloc(ctx, (size_t)plan->span_capacity, sizeof *plan->span, "the memory plan",
+	                       &memory));
+	plan->span = memory;
+	HG__TRY(hg__host_alloc(ctx, (size_t)recording->entries, sizeof *plan->entry, "the memory plan",
+	                       &memory));
 	plan->entry = memory;
-	plan->entries = tape->recording.entries;
+	plan->entries = recording->entries;
 	for (int64_t v = 0; v < plan->values; v++)
 		plan->value[v].span = plan->value[v].grad_span = -1;
 	for (int64_t k = 0; k < plan->entries; k++)
@@ -263,16 +265,16 @@ static hg_status begin_plan(const hg_tape *tape, struct hg__tape_plan *plan)
 	return HG_OK;
 }
 
-hg_status hg__tape_lives(hg_tape *tape)
+hg_status hg__plan_lives(hg_context *ctx, const struct hg__recording *recording,
+                         struct hg__tape_plan *plan)
 {
-	struct hg__tape_plan *plan = &tape->plan;
-	HG__TRY(begin_plan(tape, plan));
-	find_alive(tape, plan);
-	find_grads(tape, plan);
-	for (int64_t k = 0; k < tape->recording.entries; k++)
+	HG__TRY(begin_plan(ctx, recording, plan));
+	find_alive(recording, plan);
+	find_grads(recording, plan);
+	for (int64_t k = 0; k < recording->entries; k++)
 		if (plan->entry[k].alive)
-			HG__TRY(value_spans(tape, k));
-	HG__TRY(grad_spans(tape));
+			value_spans(recording, plan, k);
+	grad_spans(recording, plan);
 	for (int64_t i = 0; i < plan->spans && plan->keeps; i++)
 		extend_span(plan, (int32_t)i, hg__position_end(plan));
 	return HG_OK;

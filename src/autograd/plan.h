@@ -1,13 +1,13 @@
 #ifndef HG_AUTOGRAD_PLAN_H
 #define HG_AUTOGRAD_PLAN_H
 
-#include "autograd/op.h"
+#include "autograd/recording.h"
 
 HG_EXTERN_C_BEGIN
 
 /* The plan of a tape: what of the recording runs, when, and where its buffers lie in one arena. It
- * follows from the recording and the output alone, and holds no address. plan.c makes it and
- * observe_stay.c and arena.c place the buffers.
+ * follows from the recording and the output alone, and holds no address of device memory. plan.c
+ * makes it, and observe_stay.c and arena.c place the buffers.
  *
  * Time is counted in positions. With F nodes that run, numbered 0 .. F-1 in recording order:
  *
@@ -104,7 +104,8 @@ static inline int32_t hg__last_of(const struct hg__tape_plan *plan, int32_t span
 }
 
 /* plan.c: which nodes run, which values get a gradient, and how long each buffer lives. */
-HG_NODISCARD hg_status hg__tape_lives(hg_tape *tape);
+HG_NODISCARD hg_status hg__plan_lives(hg_context *ctx, const struct hg__recording *recording,
+                                      struct hg__tape_plan *plan);
 void hg__tape_plan_free(hg_context *ctx, struct hg__tape_plan *plan);
 /* arena.c: gives each span an offset so that no two spans that are in use at the same time overlap,
  * and sets the size of the arena. */

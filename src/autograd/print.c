@@ -18,9 +18,10 @@ const char *hg__accumulate_name(hg_accumulate accumulate)
 
 /* An operand or result in the table: a leaf's name, or #k for the result of node k and #k' for what
  * that node saves. */
-static void operand_text(const hg_tape *tape, int32_t index, char *buffer, size_t size)
+static void operand_text(const struct hg__recording *recording, int32_t index, char *buffer,
+                         size_t size)
 {
-	const struct hg__value *value = &tape->recording.value[index];
+	const struct hg__value *value = &recording->value[index];
 	if (value->node >= 0)
 		snprintf(buffer, size, "#%d%s", (int)value->node, value->kind == HG__AUX ? "'" : "");
 	else if (*value->name)
@@ -29,8 +30,8 @@ static void operand_text(const hg_tape *tape, int32_t index, char *buffer, size_
 		snprintf(buffer, size, "input %d", (int)index);
 }
 
-static void operands_text(const hg_tape *tape, const struct hg__node *node, char *buffer,
-                          size_t size)
+static void operands_text(const struct hg__recording *recording, const struct hg__node *node,
+                          char *buffer, size_t size)
 {
 	size_t length = 0;
 	buffer[0] = 0;
@@ -41,7 +42,7 @@ static void operands_text(const hg_tape *tape, const struct hg__node *node, char
 		char name[64];
 		if (node->in[i] < 0)
 			continue;
-		operand_text(tape, node->in[i], name, sizeof name);
+		operand_text(recording, node->in[i], name, sizeof name);
 		length +=
 		    (size_t)snprintf(buffer + length, size - length, "%s%s", length ? ", " : "", name);
 	}
@@ -71,16 +72,16 @@ struct table {
 	int layer, op, operands; /* column widths */
 };
 
-static void measure_columns(const hg_tape *tape, struct table *table)
+static void measure_columns(const struct hg__recording *recording, struct table *table)
 {
 	table->layer = 5;
 	table->op = 14;
 	table->operands = 8;
-	for (int64_t k = 0; k < tape->recording.entries; k++) {
+	for (int64_t k = 0; k < recording->entries; k++) {
 		char text[256];
-		operands_text(tape, &tape->recording.entry[k].node, text, sizeof text);
-		const int layer = (int)strlen(tape->recording.entry[k].node.scope),
-		          op = (int)strlen(hg__entry_title(&tape->recording.entry[k])),
+		operands_text(recording, &recording->entry[k].node, text, sizeof text);
+		const int layer = (int)strlen(recording->entry[k].node.scope),
+		          op = (int)strlen(hg__entry_title(&recording->entry[k])),
 		          operands = (int)strlen(text);
 		table->layer = layer > table->layer ? layer : table->layer;
 		table->op = op > table->op ? op : table->op;
@@ -103,14 +104,15 @@ static void print_head(const hg_tape *tape, const struct table *t)
 
 static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 {
-	const struct hg__entry *entry = &tape->recording.entry[k];
+	const struct hg__recording *recording = &tape->recording;
+	const struct hg__entry *entry = &recording->entry[k];
 	const struct hg__node *node = &entry->node;
-	const struct hg__value *out = &tape->recording.value[node->out];
+	const struct hg__value *out = &recording->value[node->out];
 	const int planned = hg__is_planned(&tape->plan);
 	char text[768], operands[256], shape[64], place[64], dy[16] = "-", note[24] = "";
 	if (tape->stage != HG__RECORDING && !hg__is_alive(&tape->plan, k))
 		snprintf(note, sizeof note, " (not needed)");
-	operands_text(tape, node, operands, sizeof operands);
+	operands_text(recording, node, operands, sizeof operands);
 	shape_text(out, out->dtype, shape, sizeof shape);
 	place_text(&tape->plan, planned ? tape->plan.value[node->out].span : -1, place, sizeof place);
 	if (planned && tape->plan.entry[k].back)
@@ -184,21 +186,22 @@ static void print_totals(const hg_tape *tape, const struct table *t)
 
 hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user)
 {
+	const struct hg__recording *recording = &tape->recording;
 	if (!tape)
 		return HG_ERR_ARG;
 	if (!write)
 		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_print: write is NULL");
 	struct table table = {.write = write, .user = user};
-	measure_columns(tape, &table);
+	measure_columns(recording, &table);
 	print_head(tape, &table);
 	const int planned = hg__is_planned(&tape->plan);
-	for (int64_t k = 0; k < tape->recording.entries; k++) {
+	for (int64_t k = 0; k < recording->entries; k++) {
 		print_node(tape, &table, k);
 		if (planned)
 			print_buffers(tape, &table, k);
 	}
-	for (int64_t v = 0; v < tape->recording.values && planned; v++)
-		if (tape->recording.value[v].kind == HG__VARIABLE)
+	for (int64_t v = 0; v < recording->values && planned; v++)
+		if (recording->value[v].kind == HG__VARIABLE)
 			print_buffer(tape, &table, "  gradient", (int32_t)v, tape->plan.value[v].grad_span);
 	if (tape->stage != HG__RECORDING)
 		print_totals(tape, &table);

@@ -11,9 +11,10 @@
 
 static hg_status list_promotion(hg_tape *tape, int64_t k, int shift, int *news)
 {
+	const struct hg__recording *recording = &tape->recording;
 	hg_params *params = tape->params;
 	struct hg__promotion name =
-	    hg__promotion_name(tape, tape->recording.entry[k].op, tape->recording.entry[k].scope, k);
+	    hg__promotion_name(recording, recording->entry[k].op, recording->entry[k].scope, k);
 	struct hg__promotion *listed = hg__promotion_find(params, &name);
 	name.shift = shift;
 	*news |= !listed || listed->shift != shift;
@@ -47,11 +48,12 @@ static int shift_for(double rule_bound)
  * rescaled: their caller reads the tensor itself. */
 static int readers_agree(const hg_tape *tape, int32_t entry)
 {
-	const int32_t value = tape->recording.entry[entry].node.out;
-	if (tape->recording.value[value].keep || value == tape->plan.output)
+	const struct hg__recording *recording = &tape->recording;
+	const int32_t value = recording->entry[entry].node.out;
+	if (recording->value[value].keep || value == tape->plan.output)
 		return 0;
-	for (int64_t k = 0; k < tape->recording.entries; k++) {
-		const struct hg__node *node = &tape->recording.entry[k].node;
+	for (int64_t k = 0; k < recording->entries; k++) {
+		const struct hg__node *node = &recording->entry[k].node;
 		for (int i = 0; i < node->n_in && hg__is_alive(&tape->plan, k); i++)
 			if (node->in[i] == value && !(node->op->rescaled >> i & 1u))
 				return 0;
@@ -65,46 +67,49 @@ static int readers_agree(const hg_tape *tape, int32_t entry)
  * result in f32 doubles the bytes that its readers gather. */
 static int choose_shift(const hg_tape *tape, int32_t entry)
 {
+	const struct hg__recording *recording = &tape->recording;
 	int shift = 0;
-	if (tape->recording.value[tape->recording.entry[entry].node.out].dtype != HG_F16 ||
+	if (recording->value[recording->entry[entry].node.out].dtype != HG_F16 ||
 	    !readers_agree(tape, entry))
 		return 0;
-	for (int64_t k = 0; k < tape->recording.entries; k++) {
-		if (k != entry && tape->recording.entry[k].fused_into != entry)
+	for (int64_t k = 0; k < recording->entries; k++) {
+		if (k != entry && recording->entry[k].fused_into != entry)
 			continue;
-		const struct hg__entry *part = &tape->recording.entry[k];
+		const struct hg__entry *part = &recording->entry[k];
 		const int proved = shift_for(part->node.rule_bound[HG__ASSUMED]),
 		          own = proved < 0 ? HG_SHIFT_MOST : proved;
 		if (!hg__may_rescale(tape, &part->node) || !part->op->rescales)
 			return 0;
 		shift = own > shift ? own : shift;
 	}
-	return shift > tape->recording.entry[entry].node.shift ? shift : 0;
+	return shift > recording->entry[entry].node.shift ? shift : 0;
 }
 
 /* Lists the node and those fused into it. For a cast the node that made its operand is listed. */
 hg_status hg__tape_promote(hg_tape *tape, int32_t entry, int *shift, int *news)
 {
-	while (tape->recording.entry[entry].node.op->traits & HG__CASTS &&
-	       tape->recording.value[tape->recording.entry[entry].node.in[0]].node >= 0)
-		entry = tape->recording.value[tape->recording.entry[entry].node.in[0]].node;
+	const struct hg__recording *recording = &tape->recording;
+	while (recording->entry[entry].node.op->traits & HG__CASTS &&
+	       recording->value[recording->entry[entry].node.in[0]].node >= 0)
+		entry = recording->value[recording->entry[entry].node.in[0]].node;
 	*shift = choose_shift(tape, entry);
 	*news = 0;
-	for (int64_t k = 0; k < tape->recording.entries; k++)
-		if (k == entry || tape->recording.entry[k].fused_into == entry)
+	for (int64_t k = 0; k < recording->entries; k++)
+		if (k == entry || recording->entry[k].fused_into == entry)
 			HG__TRY(list_promotion(tape, k, *shift, news));
 	return HG_OK;
 }
 
 hg_status hg_tape_replan(hg_tape *tape, int32_t node, int *shift)
 {
+	const struct hg__recording *recording = &tape->recording;
 	int chosen, news;
 	if (!tape)
 		return HG_ERR_ARG;
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_replan: the tape is not compiled");
-	if (node < 0 || node >= tape->recording.entries || !tape->plan.entry[node].alive ||
-	    tape->recording.value[tape->recording.entry[node].node.out].dtype != HG_F16)
+	if (node < 0 || node >= recording->entries || !tape->plan.entry[node].alive ||
+	    recording->value[recording->entry[node].node.out].dtype != HG_F16)
 		return hg__fail(tape->ctx, HG_ERR_ARG,
 		                "hg_tape_replan: node is %d, expected one of this tape that runs and gives "
 		                "f16 (hg_step_info.overflow_node)",

@@ -9,14 +9,14 @@ static int is_same(const struct hg__promotion *p, const struct hg__promotion *q)
 }
 
 /* The name that a node of this op gets if it is recorded next. */
-struct hg__promotion hg__promotion_name(const hg_tape *tape, const struct hg__op *op,
-                                        const char *scope, int64_t before)
+struct hg__promotion hg__promotion_name(const struct hg__recording *recording,
+                                        const struct hg__op *op, const char *scope, int64_t before)
 {
 	struct hg__promotion name = {.op = op};
 	strncpy(name.scope, scope, sizeof name.scope - 1);
 	for (int64_t k = 0; k < before; k++)
-		name.nth += tape->recording.entry[k].op == op &&
-		            strncmp(tape->recording.entry[k].scope, scope, sizeof name.scope - 1) == 0;
+		name.nth += recording->entry[k].op == op &&
+		            strncmp(recording->entry[k].scope, scope, sizeof name.scope - 1) == 0;
 	return name;
 }
 
@@ -33,7 +33,7 @@ const struct hg__promotion *hg__promotion_of(const hg_tape *tape, const struct h
 	if (!tape->params->promotions)
 		return NULL;
 	const struct hg__promotion name =
-	    hg__promotion_name(tape, node->op, node->scope, tape->recording.entries);
+	    hg__promotion_name(&tape->recording, node->op, node->scope, tape->recording.entries);
 	return hg__promotion_find(tape->params, &name);
 }
 

@@ -70,7 +70,7 @@ static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
 		                     "shadow op is a half or an error",
 		                     node->op->name);
 	for (int i = 0; i < node->n_in; i++) {
-		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->recording.value[node->in[i]];
+		const struct hg__value *x = hg__operand(&tape->recording, node, i);
 		const int promoted =
 		    x && x->node >= 0 && tape->recording.entry[x->node].node.verdict == HG_PROMOTED;
 		if (x && hg__cannot_read(tape, node, i))
@@ -97,7 +97,7 @@ static hg_status infer_shapes(hg_tape *tape, const struct hg__node *node, hg_dty
 	s->mode = tape->mode;
 	s->state = state;
 	for (int i = 0; i < node->n_in; i++)
-		s->in[i] = hg__value_shape(node->in[i] < 0 ? NULL : &tape->recording.value[node->in[i]]);
+		s->in[i] = hg__value_shape(hg__operand(&tape->recording, node, i));
 	HG__TRY(node->op->infer(s)); /* first: its messages name the operands */
 	for (int i = 0; i < node->op->min_in; i++)
 		if (node->in[i] < 0)
@@ -189,9 +189,10 @@ static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg
 
 hg_status hg__tape_refit(hg_tape *tape, struct hg__entry *entry, int *fits)
 {
+	struct hg__recording *recording = &tape->recording;
 	const hg_verdict before = entry->node.verdict;
 	struct attempt a;
-	HG__TRY(attempt_type(tape, &entry->node, tape->recording.value[entry->node.out].dtype, &a));
+	HG__TRY(attempt_type(tape, &entry->node, recording->value[entry->node.out].dtype, &a));
 	*fits = entry->node.verdict != HG_REFUSED && entry->node.verdict != HG_PROMOTED &&
 	        (!entry->node.shift || hg__may_rescale(tape, &entry->node));
 	for (int i = 0; i < entry->node.n_in; i++)
@@ -205,12 +206,13 @@ hg_status hg__tape_refit(hg_tape *tape, struct hg__entry *entry, int *fits)
 			HG__TRY(append_value(tape, HG__AUX, &a.s.aux[i], NULL, 0, &entry->node.aux[i]));
 	if (!*fits)
 		return HG_OK;
-	memcpy(tape->recording.value[entry->node.out].known, a.result.known, sizeof a.result.known);
+	memcpy(recording->value[entry->node.out].known, a.result.known, sizeof a.result.known);
 	return hg__tape_text(tape, a.result.because, &entry->because);
 }
 
 static hg_status append_entry(hg_tape *tape, struct hg__entry *entry, const struct attempt *a)
 {
+	struct hg__recording *recording = &tape->recording;
 	const struct hg__infer *s = &a->s;
 	struct hg__node *node = &entry->node;
 	HG__TRY(hg__tape_text(tape, a->result.because, &entry->because));
@@ -218,20 +220,20 @@ static hg_status append_entry(hg_tape *tape, struct hg__entry *entry, const stru
 	entry->saves = s->saves;
 	entry->fused_into = -1;
 	if (node->op->traits & HG__RANDOM)
-		node->rng_key = hg__rng_key(tape->ctx->seed, (uint64_t)tape->recording.random++);
-	void *list = tape->recording.entry;
+		node->rng_key = hg__rng_key(tape->ctx->seed, (uint64_t)recording->random++);
+	void *list = recording->entry;
 	const hg_status grown =
-	    hg__host_grow(tape->ctx, &list, sizeof *tape->recording.entry, tape->recording.entries,
-	                  &tape->recording.entry_capacity, "the tape");
-	tape->recording.entry = list;
+	    hg__host_grow(tape->ctx, &list, sizeof *recording->entry, recording->entries,
+	                  &recording->entry_capacity, "the tape");
+	recording->entry = list;
 	HG__TRY(grown);
 	for (int i = 0; i < HG__MAX_AUX; i++)
 		HG__TRY(append_value(tape, HG__AUX, &s->aux[i], NULL, 0, &node->aux[i]));
 	HG__TRY(append_value(tape, HG__RESULT, &s->out, &a->result, node->shift, &node->out));
 	entry->op = node->op;
 	entry->scope = node->scope;
-	tape->recording.value[node->out].f32_reasons = hg__f32_reasons_of(tape, node, s->out.dtype);
-	tape->recording.entry[tape->recording.entries++] = *entry;
+	recording->value[node->out].f32_reasons = hg__f32_reasons_of(recording, node, s->out.dtype);
+	recording->entry[recording->entries++] = *entry;
 	return HG_OK;
 }
 

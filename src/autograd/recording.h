@@ -87,6 +87,20 @@ static inline struct hg__shape hg__value_shape(const struct hg__value *value)
 	const struct hg__shape shape = {value->rows, value->cols, value->dtype, 1};
 	return shape;
 }
+
+/* Operand i of a node; NULL: it is absent. */
+static inline const struct hg__value *hg__operand(const struct hg__recording *recording,
+                                                  const struct hg__node *node, int i)
+{
+	return i < node->n_in && node->in[i] >= 0 ? &recording->value[node->in[i]] : NULL;
+}
+
+/* The value that owns the gradient of operand i of an entry; the operand is there. */
+static inline int32_t hg__root_of(const struct hg__recording *recording, int64_t entry, int i)
+{
+	return recording->value[recording->entry[entry].node.in[i]].root;
+}
+
 /* Bytes of a value in a type, with padded rows. */
 static inline size_t hg__value_bytes(const struct hg__value *value, hg_dtype dtype)
 {
@@ -121,6 +135,8 @@ static inline int hg__is_float(hg_dtype dtype)
  * stick takes it from the context. Both return status. After compiling neither has an effect. */
 hg_status hg__tape_fail(hg_tape *tape, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 hg_status hg__tape_stick(hg_tape *tape, hg_status status);
+/* Fails with the first mistake, if there is one. */
+hg_status hg__tape_mistake(const hg_tape *tape);
 /* Can nodes be recorded? If the tape is compiled already, the message says that `what` cannot
  * be. */
 int hg__tape_open(hg_tape *tape, const char *what);
@@ -132,6 +148,8 @@ HG_NODISCARD hg_status hg__tape_value(hg_tape *tape, const struct hg__value *val
 /* tape.c: the f32 master of a parameter as a value of its own. */
 HG_NODISCARD hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *index);
 
+void hg__recording_free(hg_context *ctx, struct hg__recording *recording);
+
 /* tape.c: reads a constant input once, for the smallest |x| and the sign of its elements. Nothing
  * is known of other values. */
 HG_NODISCARD hg_status hg__tape_least(hg_tape *tape, int32_t index);
@@ -140,7 +158,8 @@ HG_NODISCARD hg_status hg__tape_least(hg_tape *tape, int32_t index);
 int hg__cannot_read(const hg_tape *tape, const struct hg__node *node, int i);
 /* types.c: the type in which a node runs; and a set of enum hg__f32_reason for its result. */
 hg_dtype hg__node_type(const hg_tape *tape, const struct hg__node *node);
-unsigned hg__f32_reasons_of(const hg_tape *tape, const struct hg__node *node, hg_dtype dtype);
+unsigned hg__f32_reasons_of(const struct hg__recording *recording, const struct hg__node *node,
+                            hg_dtype dtype);
 /* types.c: brings the operands in op->same to one type, with casts where none exist yet. Other
  * operands stay as they are, unless the op cannot read how they are stored: then they become
  * f32. */
@@ -152,8 +171,8 @@ int hg__may_rescale(const hg_tape *tape, const struct hg__node *node);
 const struct hg__promotion *hg__promotion_of(const hg_tape *tape, const struct hg__node *node);
 /* The name by which a node of this op is listed, if `before` entries come before it; and the entry
  * of the list with that name, NULL if there is none. */
-struct hg__promotion hg__promotion_name(const hg_tape *tape, const struct hg__op *op,
-                                        const char *scope, int64_t before);
+struct hg__promotion hg__promotion_name(const struct hg__recording *recording,
+                                        const struct hg__op *op, const char *scope, int64_t before);
 struct hg__promotion *hg__promotion_find(const hg_params *params, const struct hg__promotion *name);
 
 /* record.c: after fusing, entry->node has another op and other operands, on values of the same
@@ -168,7 +187,6 @@ HG_NODISCARD hg_status hg__tape_fuse(hg_tape *tape);
 
 /* names.c: the name of an entry: its op, or the ops that were fused into it. */
 const char *hg__entry_title(const struct hg__entry *entry);
-const char *hg__accumulate_name(hg_accumulate accumulate);
 /* names.c: "conv2/spmm", or a leaf's own name. Where a layer has several nodes of one kind,
  * "conv0/linear (mlp1.weight)" by the weight that the node reads, or "conv0/dropout #2" by
  * number. */

@@ -25,8 +25,7 @@ hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node,
 	const hg_graph_facts none = HG_GRAPH_FACTS_INIT;
 	*r = (struct hg__range){.node = node, .mode = tape->mode, .facts = none};
 	for (int i = 0; i < HG__MAX_IN; i++) {
-		const struct hg__value *operand =
-		    i >= node->n_in || node->in[i] < 0 ? NULL : &tape->recording.value[node->in[i]];
+		const struct hg__value *operand = hg__operand(&tape->recording, node, i);
 		r->shape[i] = hg__value_shape(operand);
 		r->in[i] = operand_known(operand, node->graph, assumption);
 	}

@@ -47,8 +47,7 @@ hg_status hg_tape_forward(hg_tape *tape)
 {
 	if (!tape)
 		return HG_ERR_ARG;
-	if (tape->recording.status < 0)
-		return hg__fail(tape->ctx, tape->recording.status, "%s", tape->recording.message);
+	HG__TRY(hg__tape_mistake(tape));
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_forward: the tape is not compiled");
 	tape->stage = HG__COMPILED;
@@ -70,8 +69,7 @@ hg_status hg_tape_forward(hg_tape *tape)
 static hg_status check_backward(const hg_tape *tape)
 {
 	hg_context *ctx = tape->ctx;
-	if (tape->recording.status < 0)
-		return hg__fail(ctx, tape->recording.status, "%s", tape->recording.message);
+	HG__TRY(hg__tape_mistake(tape));
 	if (tape->mode != HG_TRAIN)
 		return hg__fail(ctx, HG_ERR_STATE, "hg_tape_backward: this is an EVAL tape");
 	if (tape->stage == HG__RECORDING)

@@ -19,9 +19,10 @@ static const hg_var invalid = {-2};
 
 hg_status hg__tape_stick(hg_tape *tape, hg_status status)
 {
-	if (status < 0 && tape->recording.status == HG_OK && tape->stage == HG__RECORDING) {
-		tape->recording.status = status;
-		snprintf(tape->recording.message, sizeof tape->recording.message, "%s", tape->ctx->message);
+	struct hg__recording *recording = &tape->recording;
+	if (status < 0 && recording->status == HG_OK && tape->stage == HG__RECORDING) {
+		recording->status = status;
+		snprintf(recording->message, sizeof recording->message, "%s", tape->ctx->message);
 	}
 	return status;
 }
@@ -38,6 +39,13 @@ hg_status hg__tape_fail(hg_tape *tape, hg_status status, const char *format, ...
 	    tape, hg__fail(tape->ctx, status, *scope ? "%s (layer %.40s)" : "%s", text, scope));
 }
 
+hg_status hg__tape_mistake(const hg_tape *tape)
+{
+	const struct hg__recording *recording = &tape->recording;
+	return recording->status < 0 ? hg__fail(tape->ctx, recording->status, "%s", recording->message)
+	                             : HG_OK;
+}
+
 hg_status hg_tape_status(const hg_tape *tape)
 {
 	return tape ? tape->recording.status : HG_ERR_ARG;
@@ -45,30 +53,31 @@ hg_status hg_tape_status(const hg_tape *tape)
 
 hg_status hg__tape_text(hg_tape *tape, const char *text, const char **copy)
 {
-	void *list = tape->recording.text, *memory = NULL;
-	const hg_status grown =
-	    hg__host_grow(tape->ctx, &list, sizeof *tape->recording.text, tape->recording.texts,
-	                  &tape->recording.text_capacity, "the tape");
-	tape->recording.text = list;
+	struct hg__recording *recording = &tape->recording;
+	void *list = recording->text, *memory = NULL;
+	const hg_status grown = hg__host_grow(tape->ctx, &list, sizeof *recording->text,
+	                                      recording->texts, &recording->text_capacity, "the tape");
+	recording->text = list;
 	HG__TRY(grown);
 	HG__TRY(hg__host_alloc(tape->ctx, strlen(text) + 1, 1, "a name", &memory));
-	*copy = tape->recording.text[tape->recording.texts++] = memcpy(memory, text, strlen(text) + 1);
+	*copy = recording->text[recording->texts++] = memcpy(memory, text, strlen(text) + 1);
 	return HG_OK;
 }
 
 hg_status hg__tape_value(hg_tape *tape, const struct hg__value *value, int32_t *index)
 {
-	if (tape->recording.values >> INDEX_BITS)
+	struct hg__recording *recording = &tape->recording;
+	if (recording->values >> INDEX_BITS)
 		return hg__tape_fail(tape, HG_ERR_UNSUPPORTED, "a tape holds at most %d values",
 		                     1 << INDEX_BITS);
-	void *list = tape->recording.value;
+	void *list = recording->value;
 	const hg_status grown =
-	    hg__host_grow(tape->ctx, &list, sizeof *tape->recording.value, tape->recording.values,
-	                  &tape->recording.value_capacity, "the tape");
-	tape->recording.value = list;
+	    hg__host_grow(tape->ctx, &list, sizeof *recording->value, recording->values,
+	                  &recording->value_capacity, "the tape");
+	recording->value = list;
 	HG__TRY(grown);
-	*index = (int32_t)tape->recording.values++;
-	struct hg__value *made = &tape->recording.value[*index];
+	*index = (int32_t)recording->values++;
+	struct hg__value *made = &recording->value[*index];
 	*made = *value;
 	made->root = *index;
 	made->cast_view[HG_F16] = made->cast_view[HG_F32] = -1;
@@ -79,9 +88,9 @@ hg_status hg__tape_value(hg_tape *tape, const struct hg__value *value, int32_t *
 
 int32_t hg__tape_index(const hg_tape *tape, hg_var var)
 {
+	const struct hg__recording *recording = &tape->recording;
 	const uint32_t id = (uint32_t)var.id, index = id & ((1u << INDEX_BITS) - 1);
-	return var.id >= 0 && id >> INDEX_BITS == tape->recording.tag &&
-	               (int64_t)index < tape->recording.values
+	return var.id >= 0 && id >> INDEX_BITS == recording->tag && (int64_t)index < recording->values
 	           ? (int32_t)index
 	           : -1;
 }
@@ -262,14 +271,15 @@ hg_var hg_tape_param(hg_tape *tape, hg_param *param)
 
 hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *index)
 {
-	const struct hg__value base = tape->recording.value[param];
+	struct hg__recording *recording = &tape->recording;
+	const struct hg__value base = recording->value[param];
 	struct hg__value master = {
 	    .kind = HG__PARAM, .param = base.param, .tensor = base.param->master};
 	master.known[HG__UNCONDITIONAL] = hg__at_most(type_bound(HG_F32));
 	master.known[HG__ASSUMED] = base.known[HG__ASSUMED];
 	HG__TRY(add_leaf(tape, &master, base.name, index));
-	tape->recording.value[*index].root = base.root;
-	tape->recording.value[param].cast_view[HG_F32] = *index;
+	recording->value[*index].root = base.root;
+	recording->value[param].cast_view[HG_F32] = *index;
 	return HG_OK;
 }
 
@@ -287,15 +297,16 @@ void hg_tape_keep(hg_tape *tape, hg_var var)
 	if (!hg__tape_open(tape, "hg_tape_keep"))
 		return;
 	const int32_t index = hg__tape_index(tape, var);
-	if (index < 0)
+	struct hg__value *value = index < 0 ? NULL : &tape->recording.value[index];
+	if (!value)
 		(void)hg__tape_fail(tape, HG_ERR_ARG, "hg_tape_keep: not a variable of this tape");
-	else if (tape->recording.value[index].shift)
+	else if (value->shift)
 		(void)hg__tape_fail(tape, HG_ERR_STATE,
 		                    "hg_tape_keep: the value is stored x 2^-%d, since it overflowed in an "
 		                    "earlier step (hg_policy.replan): keep its hg_cast to f32",
-		                    tape->recording.value[index].shift);
+		                    value->shift);
 	else
-		tape->recording.value[index].keep = 1;
+		value->keep = 1;
 }
 
 const hg_tensor *hg_tape_value(hg_tape *tape, hg_var var)
@@ -344,4 +355,15 @@ hg_status hg_tape_scalar(hg_tape *tape, hg_var var, double *value)
 	HG__TRY(hg_tensor_download(tensor, &number, HG_F32));
 	*value = (double)number;
 	return HG_OK;
+}
+
+void hg__recording_free(hg_context *ctx, struct hg__recording *recording)
+{
+	hg__host_free(ctx, recording->entry,
+	              (size_t)recording->entry_capacity * sizeof *recording->entry);
+	hg__host_free(ctx, recording->value,
+	              (size_t)recording->value_capacity * sizeof *recording->value);
+	for (int64_t i = 0; i < recording->texts; i++)
+		hg__host_free(ctx, recording->text[i], strlen(recording->text[i]) + 1);
+	hg__host_free(ctx, recording->text, (size_t)recording->text_capacity * sizeof *recording->text);
 }

@@ -313,9 +313,7 @@ static hg_status check_arguments(const hg_tape *tape, const hg_optim *optim,
 	if (config->per_launch < 0 || config->per_launch > HG_STEP_REMEMBERED)
 		return hg__fail(ctx, HG_ERR_ARG, "step: per_launch is %d, expected 0 to %d",
 		                config->per_launch, HG_STEP_REMEMBERED);
-	HG__TRY(hg_tape_status(tape) < 0
-	            ? hg__fail(ctx, tape->recording.status, "%s", tape->recording.message)
-	            : HG_OK);
+	HG__TRY(hg__tape_mistake(tape));
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(ctx, HG_ERR_STATE, "step: the tape is not compiled");
 	if (!tape->plan.trains)
