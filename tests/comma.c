@@ -8,7 +8,7 @@
 
 #include "harness.h"
 
-/* The 128 characters of ASCII, as localedef wants them told. */
+/* Writes the 128 characters of ASCII in the form that localedef reads. */
 static void write_charmap(const char *path)
 {
 	FILE *out = fopen(path, "w");
@@ -59,8 +59,8 @@ static void write_source(const char *path)
 	CHECK(fclose(out) == 0);
 }
 
-/* localedef warns of the categories that are not there, and so ends with 1; what counts is whether
- * the locale can be chosen. */
+/* localedef warns about missing categories and then ends with 1. So its exit code says nothing;
+ * what counts is whether the locale can be chosen. */
 static int locale_make(void)
 {
 	char map[256], source[256], folder[256], command[1024];

@@ -95,10 +95,10 @@ void oracle_head_dot_back(struct oracle_call *c)
 	}
 }
 
-/* Normalisation along one line of `count` elements, stride apart, in X; the same text serves
- * columns (batch norm) and rows (layer norm).
- *     mean = sum x / n,  var = sum (x - mean)^2 / n,  rstd = 1 / sqrt(var + eps),  y = gamma
- *                        (x - mean) rstd + beta */
+/* Normalisation of a line of `count` elements, which are `stride` apart in X: a column for batch
+ * norm, a row for layer norm.
+ *     mean = sum x / n,  var = sum (x - mean)^2 / n,  rstd = 1 / sqrt(var + eps),
+ *     y = gamma (x - mean) rstd + beta */
 struct line {
 	num mean, rstd;
 };
@@ -125,8 +125,9 @@ static num normalised(const struct oracle_call *c, const struct line *l, num x)
 	return num_mul(c->u, num_sub(c->u, x, l->mean), l->rstd);
 }
 
-/* dx = gamma rstd (dy - mean(dy gamma)/gamma ...) in the form common to both: with g = dy * gamma,
- * dx = rstd (g - mean(g) - xhat mean(g xhat)). */
+/* The gradient, in a form that both norms have in common: with g = dy * gamma and xhat = (x - mean)
+ * rstd,
+ *     dx = rstd (g - mean(g) - xhat mean(g xhat)). */
 static void line_back(struct oracle_call *c, const struct line *l, const num *x, const num *g,
                       num *dx, int64_t count, int64_t stride)
 {
@@ -141,7 +142,7 @@ static void line_back(struct oracle_call *c, const struct line *l, const num *x,
 	for (int64_t i = 0; i < count; i++) {
 		const num back = num_mul(c->u, normalised(c, l, x[i * stride]), mean_dot);
 		dx[i * stride] = num_mul(c->u, l->rstd, num_sub(c->u, num_sub(c->u, g[i], mean_g), back));
-		/* the kernels may apply gamma last: one product more */
+		/* The kernels may multiply by gamma at the end, which is one product more. */
 		dx[i * stride] = num_round(3 * c->u, dx[i * stride].v, dx[i * stride].e);
 	}
 }
@@ -156,8 +157,8 @@ static struct line column_line(const struct oracle_call *c, int64_t k)
 	                     num_div(c->u, num_exact(1.0), num_sqrt(c->u, var))};
 }
 
-/* relu in the same node: its input has an error, and with it the branch where the error reaches
- * 0. */
+/* relu in the same node. Its input has an error, so where the error reaches 0 the branch is not
+ * known. */
 static num rectified(const struct oracle_call *c, num y)
 {
 	return c->act && y.v <= 0 ? (num){0.0, y.v + y.e > 0 ? y.v + y.e : 0.0} : y;

@@ -1,9 +1,10 @@
 #include "oracle/parts.h"
 
-/* Y = f(X) for the activations. Where X is exact, or a sum of two exact numbers, which rounds to
- * its own sign, the branch is known. Elsewhere what runs may take the other one if x is within its
- * error of 0: f is continuous, so that y is wrong by at most x's error, times f's steepest slope.
- * Backward it goes by the stored y, which is 0 for a small positive x, too. */
+/* Y = f(X) for the activations. Where X is exact, or a sum of two exact numbers, whose rounding
+ * keeps the sign, the branch of f is known. Elsewhere the kernel may take the other branch if x is
+ * within its error of 0. f is continuous, so y is then wrong by at most the error of x, times the
+ * steepest slope of f. The backward pass decides by the stored y, which is 0 also for a small
+ * positive x. */
 static int either(num x)
 {
 	return fabs(x.v) <= x.e;
@@ -14,13 +15,13 @@ static int either_back(const struct oracle_call *c, num x)
 	return x.e > 0.0 && (either(x) || fabs(x.v) - x.e <= (c->is_half ? 0x1p-25 : 0x1p-150));
 }
 
-/* y of its own branch, where the other one is possible. */
+/* y of the right branch, where the kernel may have taken the other one. */
 static num across(const struct oracle_call *c, num y, num x, double steepest)
 {
 	return x.e > 0.0 && either(x) ? num_round(8 * c->u, y.v, fmax(y.e, steepest * x.e)) : y;
 }
 
-/* f' dy of its own branch, where f' may be another one: at most `slope`. */
+/* f' dy of the right branch, where f' may be that of the other one: at most `slope`. */
 static num across_back(const struct oracle_call *c, num g, num x, num dy, double slope)
 {
 	return either_back(c, x)
@@ -136,7 +137,7 @@ void oracle_sqrt_back(struct oracle_call *c)
 	DIN(0, r, k) = num_div(c->u, DOUT(r, k), num_mul(c->u, num_exact(2.0), SAVED(r, k)));
 }
 
-/* Y = A / B, B of A's shape, a column or one number. */
+/* Y = A / B, where B has the shape of A, or is a column or a number. */
 static num *divisor(const struct oracle_call *c, const struct oracle_matrix *b, int64_t r,
                     int64_t k)
 {
@@ -301,8 +302,8 @@ void oracle_concat_back(struct oracle_call *c)
 	}
 }
 
-/* Philox4x32-10, written from the paper: two 32 x 32 -> 64 multiplications a round, ten rounds,
- * Weyl key schedule. */
+/* Philox4x32-10, written from the paper: ten rounds, each with two multiplications 32 x 32 -> 64,
+ * and a Weyl sequence of keys. */
 static uint32_t random_word(uint64_t key, uint64_t row, uint32_t column, uint64_t step)
 {
 	uint32_t counter[4] = {(uint32_t)row, (uint32_t)(row >> 32), column / 4, (uint32_t)step},

@@ -1,9 +1,8 @@
 #include "oracle/parts.h"
 
-/* Y = dropout(f(X + b)), put together from the oracles of its parts, which do not round between
- * them. */
+/* Y = dropout(f(X + b)), composed of the oracles of its parts, between which nothing is rounded. */
 
-/* What lies between the parts: sum = X + b, act = f(sum). */
+/* The values between the parts: sum = X + b, act = f(sum). */
 struct between {
 	struct oracle_matrix sum, act;
 };
@@ -19,7 +18,7 @@ static void copy(const struct oracle_matrix *from, const struct oracle_matrix *t
 		to->at[i] = from->at[i];
 }
 
-/* One part as a call of its own. */
+/* Calls the oracle of one part. */
 static struct oracle_call part(const struct oracle_call *c, const struct oracle_matrix *x,
                                const struct oracle_matrix *y)
 {
@@ -59,8 +58,8 @@ void oracle_epilogue(struct oracle_call *c)
 	middle_release(&m);
 }
 
-/* f(sum) as backward finds it: the stored y (1 - p) where it was kept; elsewhere the gradient is 0
- * whatever it is. */
+/* f(sum) as the backward pass computes it: the stored y (1 - p) where the element was kept.
+ * Elsewhere the gradient is 0 anyway. */
 static void find_act(const struct oracle_call *c, const struct oracle_matrix *act)
 {
 	const num keep = num_sub(c->u, num_exact(1.0), num_exact(c->p));

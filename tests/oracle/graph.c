@@ -1,7 +1,7 @@
 #include "oracle/parts.h"
 
-/* Degree factors r_i and s_j of a normalisation: 1, 1/d or 1/sqrt(d) of row and column degree, an
- * empty one counted as 1. Stored in f32. */
+/* The factors r_i and s_j of a normalisation: 1, 1/d or 1/sqrt(d) of the degree of a row or column,
+ * where a degree of 0 counts as 1. They are stored in f32. */
 struct factors {
 	num *r, *s;
 };
@@ -42,8 +42,8 @@ static void factors_free(struct factors f)
 	oracle_release(f.s);
 }
 
-/* Weight of edge e in the head of column k (of `cols`): the operand, the graph's own (stored in the
- * state type), or one. */
+/* The weight of edge e for column k (of `cols`): of the column's head in the operand, of the graph
+ * itself (stored in the state type), or 1. */
 static num edge_weight(const struct oracle_call *c, int64_t e, int64_t k, int64_t cols)
 {
 	if (c->in[1].at)
@@ -53,8 +53,8 @@ static num edge_weight(const struct oracle_call *c, int64_t e, int64_t k, int64_
 	return num_exact(1);
 }
 
-/* In f16 arithmetic every batch is scaled on its own and each scaling can lose 2^-25 absolutely; a
- * row has at most one batch an edge, and two parts more. */
+/* In f16 arithmetic every batch is scaled, and each scaling can have an absolute error of 2^-25. A
+ * row has at most as many batches as edges, and two parts more. */
 static num scaled_sum(const struct oracle_call *c, num factor, const struct num_sum *s)
 {
 	num y = num_mul(c->u, factor, num_sum_get(c->sum_u > 0 ? c->sum_u : c->u, s));
@@ -63,8 +63,8 @@ static num scaled_sum(const struct oracle_call *c, num factor, const struct num_
 	return y;
 }
 
-/* f_j x: one of the two factors of NORM_BOTH and NORM_IN is multiplied first and stored in the
- * state type; others are part of the edge's factor. */
+/* f_j x. One of the two factors of NORM_BOTH and NORM_IN is multiplied first, and the product is
+ * stored in the state type. Other factors are part of the factor of the edge. */
 static num scaled_term(const struct oracle_call *c, num weight, num factor, num x)
 {
 	if (c->norm == 3 || c->norm == 4)
@@ -89,7 +89,7 @@ void oracle_spmm(struct oracle_call *c)
 	factors_free(f);
 }
 
-/* Dot products along edges are summed in f32 whatever the accumulation of aggregations. */
+/* Dot products on edges are summed in f32, whatever the accumulation of aggregations is. */
 static double dot_u(const struct oracle_call *c)
 {
 	return c->is_half ? ORACLE_TENSOR : ORACLE_U32;
@@ -190,8 +190,8 @@ void oracle_sddmm_dot_back(struct oracle_call *c)
 		}
 }
 
-/* E[e, h] = f(a[i, h] + b[j, h]), f: nothing or leaky relu; b may be the second half of a's
- * columns. */
+/* E[e, h] = f(a[i, h] + b[j, h]), where f is nothing or leaky relu. b may be the second half of the
+ * columns of a. */
 static int64_t together(const struct oracle_call *c)
 {
 	return c->in[0].cols == c->out.cols ? 0 : c->out.cols;
@@ -244,8 +244,8 @@ void oracle_edge_softmax(struct oracle_call *c)
 				OUT(e, h) = num_exp(c->u, num_sub(c->u, IN(0, e, h), num_exact(top)));
 				num_sum_add(&s, OUT(e, h));
 			}
-			/* parts of a split row may be rescaled to a common maximum: one exp and one product
-			 * more a part, two parts' worth */
+			/* The parts of a split row may be rescaled to their common maximum: one exp and one
+			 * product more for each part, of which two matter. */
 			num sum = num_sum_get(c->u, &s);
 			sum.e += 16 * c->u * (1 + fabs(top)) * sum.v;
 			for (int64_t e = g->rowptr[i]; e < g->rowptr[i + 1]; e++)

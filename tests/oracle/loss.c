@@ -50,7 +50,7 @@ void oracle_log_softmax(struct oracle_call *c)
 		const num log_sum = num_log(c->u, row_exp(c, r, &top, NULL));
 		for (int64_t k = 0; k < c->out.cols; k++) {
 			OUT(r, k) = num_sub(c->u, num_sub(c->u, IN(0, r, k), num_exact(top)), log_sum);
-			/* max + log sum may be formed first: its rounding is u (|max| + |log sum|) */
+			/* If max + log sum is computed first, its rounding is u (|max| + |log sum|). */
 			OUT(r, k).e += c->u * (fabs(top) + fabs(log_sum.v));
 		}
 	}
@@ -107,7 +107,8 @@ void oracle_softmax_xent_back(struct oracle_call *c)
 		          factor = num_div(c->u, DOUT(0, 0), num_exact(count ? (double)count : 1.0));
 		for (int64_t k = 0; k < c->in[0].cols; k++) {
 			num q = num_div(c->u, p[k], sum);
-			q.e += c->u * fabs(q.v) * (fabs(top) + 4); /* exp(x - logsumexp) is as good a form */
+			/* The kernel may compute exp(x - logsumexp) instead. */
+			q.e += c->u * fabs(q.v) * (fabs(top) + 4);
 			DIN(0, r, k) =
 			    in ? num_mul(c->u, num_sub(c->u, q, num_exact((double)k == label)), factor)
 			       : num_exact(0);
@@ -140,7 +141,7 @@ static num mse_slope(const struct oracle_call *c, num x, num t)
 	return num_mul(c->u, num_exact(2), num_sub(c->u, x, t));
 }
 
-/* Mean over rows that count and all columns. */
+/* The mean over the rows that count, and over all columns. */
 static void pointwise(struct oracle_call *c, num (*term)(const struct oracle_call *, num, num))
 {
 	struct num_sum s = {0};

@@ -4,33 +4,35 @@
 #include <math.h>
 #include <stdint.h>
 
-/* A number with its error: v is the exact value in f64, e bounds how far a computation in the
+/* A number with its error: v is the exact value in f64, and e bounds how far a computation in the
  * arithmetic with unit roundoff `u` can be from it (running error analysis; Higham, Accuracy and
- * Stability, 3.3). Every function below adds the rounding of its own result. So an oracle written
- * once in these numbers gives the value and the theorem that the test's threshold is. f64's own
- * roundings (2^-53) are below 2^-28 of any bound and left out. */
+ * Stability, 3.3). Every function below adds the rounding of its own result. So an oracle that is
+ * written once in these numbers gives the value and the test's threshold, which is a theorem. The
+ * roundings of f64 itself (2^-53) are below 2^-28 of any bound and are left out. */
 typedef struct num {
 	double v, e;
 } num;
 
 #define ORACLE_U32 0x1p-24
 #define ORACLE_U16 0x1p-11
-/* A term's share of the error of a sum of products of halves that tensor cores may have made: for 8
- * terms, each and the sum so far are cut off below 2 u of the largest, and so is the result. */
+/* The share of a term in the error of a sum of products of halves that tensor cores may have
+ * computed. They add 8 terms at a time: each term and the sum so far are cut off below 2 u of the
+ * largest, and so is the result. */
 #define ORACLE_TENSOR (10.0 / 8.0 * 2.0 * ORACLE_U32)
 
 static inline num num_exact(double v)
 {
 	return (num){v, 0.0};
 }
-/* The same of sums over tiles: products with 1, 2 or 3; of a block's t terms and the sum so far all
- * but the largest are cut off, and so is the result. With t = 1 that is 2 errors of 2 u a term,
- * with more it is less; zeros add none, and where a part begins one is missing, which pays for its
- * being added to the others. */
+/* The same for sums over tiles, where halves are multiplied by 1, 2 or 3. Of the t terms of a block
+ * and the sum so far, all but the largest are cut off, and so is the result. With t = 1 that is 2
+ * errors of 2 u for each term, with more terms it is less. Zeros add no error. Where a part begins
+ * there is no sum so far; the error that this saves covers the addition of the part to the
+ * others. */
 #define ORACLE_TILES (4.0 * ORACLE_U32)
 
-/* The result of one operation that was `v` exactly, `e` inherited: fl(x) = x (1 + d), |d| <= u, or
- * an absolute 2^-150 in the subnormal range of f32, 2^-25 of f16. */
+/* The result of one operation whose exact value is `v`, where `e` comes from the operands: fl(x) =
+ * x (1 + d), |d| <= u, or an absolute error in the subnormal range: 2^-150 in f32, 2^-25 in f16. */
 static inline num num_round(double u, double v, double e)
 {
 	const double tiny = u > 0x1p-20 ? 0x1p-25 : 0x1p-150;
@@ -52,14 +54,14 @@ static inline num num_mul(double u, num a, num b)
 	return num_round(u, a.v * b.v, fabs(a.v) * b.e + fabs(b.v) * a.e + a.e * b.e);
 }
 
-/* a / b for |b| > e_b; elsewhere the bound is infinite. */
+/* a / b, for |b| > e_b. Elsewhere the bound is infinite. */
 static inline num num_div(double u, num a, num b)
 {
 	const double low = fabs(b.v) - b.e, q = a.v / b.v;
 	return low > 0 ? num_round(u, q, (a.e + fabs(q) * b.e) / low) : (num){q, INFINITY};
 }
 
-/* exp and log are wrong by at most 2 units in the last place (4 u) on both backends. */
+/* exp and log have an error of at most 2 units in the last place (4 u) on both backends. */
 static inline num num_exp(double u, num a)
 {
 	const double v = exp(a.v);
@@ -90,8 +92,8 @@ static inline num num_sqrt(double u, num a)
 	return num_round(u, v, v - low);
 }
 
-/* Sum of count terms in any order and grouping: gamma_{count} * sum |x| + the terms' own errors
- * (inflated by the same). `acc` collects it. */
+/* A sum of `count` terms in any order and grouping: gamma_count * sum |x|, plus the errors of the
+ * terms (larger by the same factor). `acc` collects it. */
 struct num_sum {
 	double v, mag, e;
 	int64_t count;

@@ -58,7 +58,7 @@ double oracle_self_check(const struct oracle_op *op, struct oracle_call *c)
 	const double h = 0x1p-18;
 	double worst = 0, scale = 1;
 	functional(op, c);
-	/* backward reads the stored output: here the exact one */
+	/* The backward pass reads the stored output, which is the exact one here. */
 	for (int64_t i = 0; i < c->out.rows * c->out.cols; i++)
 		c->saved_out.at[i] = num_exact(c->out.at[i].v);
 	op->backward(c);

@@ -25,14 +25,14 @@ struct oracle_graph {
 struct oracle_call {
 	struct oracle_graph graph;
 	struct oracle_matrix in[ORACLE_MAX_IN], out, dout, din[ORACLE_MAX_IN];
-	/* what backward sees of the output: stored, so with the error of the store */
+	/* the output as the backward pass reads it: with the error of the store */
 	struct oracle_matrix saved_out;
 	int is_half, eval;
 	double u;     /* unit roundoff of sums and products: f32's, or f16's for f16 accumulation */
-	double sum_u; /* a term's share of the error of sums over neighbours; 0: u */
+	double sum_u; /* share of a term in the error of sums over neighbours; 0: u */
 	/* options, by meaning */
 	int heads, norm, reduce;
-	int act;                      /* batch_norm: 1 relu; sddmm_add: 2 leaky relu */
+	int act;                            /* batch_norm: 1 relu; sddmm_add: 2 leaky relu */
 	const struct oracle_op *activation; /* epilogues: the activation, NULL: none */
 	/* act_p: slope or alpha of `then`, beside another alpha */
 	double alpha, slope, p, eps, momentum, act_p;
@@ -50,10 +50,10 @@ struct oracle_op {
 };
 const struct oracle_op *oracle_find(const char *name);
 
-/* The worst of |analytic - central difference| / tolerance over all elements of all operands with
- * din, in f64; the tolerance is that of a central difference with step h = 2^-18: h^2 *
- * third-derivative scale + 2^-52 / h, taken as 1e-6 * (1 + sum of |din|). Elements whose
- * neighbourhood has a kink (the differences at h and 2h disagree) are left out. */
+/* The largest |analytic - central difference| / tolerance over all elements of all operands with
+ * din, in f64. The tolerance is that of a central difference with step h = 2^-18: h^2 *
+ * third-derivative scale + 2^-52 / h, taken as 1e-6 * (1 + sum of |din|). Elements near a kink,
+ * where the differences at h and 2h disagree, are left out. */
 double oracle_self_check(const struct oracle_op *op, struct oracle_call *c);
 
 static inline num *oracle_at(const struct oracle_matrix *m, int64_t r, int64_t c)

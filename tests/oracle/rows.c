@@ -1,6 +1,6 @@
 #include "oracle/parts.h"
 
-/* Y[i] = sum, mean, Euclidean norm of row i. */
+/* Y[i] = sum, mean or Euclidean norm of row i. */
 
 static num row_sum(const struct oracle_call *c, int64_t r)
 {

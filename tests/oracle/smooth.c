@@ -15,9 +15,9 @@ static double density(double x)
 	return exp(-x * x / 2) / sqrt(2 * 3.14159265358979323846);
 }
 
-/* Results and what they are made of round to numbers of f32 near 0, too, where they are not off by
- * `off` u of themselves but by a few steps of 2^-149; some are then multiplied by an x of at most
- * 16. */
+/* Near 0, a result and the numbers it is computed from are rounded to subnormal numbers of f32.
+ * Then the error is not `off` u of the result but a few steps of 2^-149, and some are multiplied by
+ * an x of at most 16. */
 #define NEAR_ZERO 0x1p-143
 
 static num off_by(num y, double e)

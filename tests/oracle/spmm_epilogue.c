@@ -1,7 +1,7 @@
 #include "oracle/parts.h"
 
-/* Y = dropout(f(S)),  S = spmm(X, w) + (1 + eps) Z + b, put together from the oracles of its parts,
- * which do not round between them. */
+/* Y = dropout(f(S)) with S = spmm(X, w) + (1 + eps) Z + b, composed of the oracles of its parts,
+ * between which nothing is rounded. */
 enum { X, W, Z, EPS, B };
 
 static struct oracle_matrix like(const struct oracle_matrix *m)
@@ -19,7 +19,7 @@ static num gain(const struct oracle_call *c)
 	return c->in[EPS].at ? num_add(ORACLE_U32, num_exact(1.0), IN(EPS, 0, 0)) : num_exact(1.0);
 }
 
-/* What the epilogue begins with. */
+/* S, the operand of the epilogue. */
 static struct oracle_matrix sum(const struct oracle_call *c)
 {
 	struct oracle_call spmm = *c;
@@ -52,7 +52,7 @@ void oracle_spmm_epilogue(struct oracle_call *c)
 	oracle_release(s.at);
 }
 
-/* dX gets (1 + eps) dS where Z is X; else dZ does. */
+/* dX gets (1 + eps) dS where Z is X; otherwise dZ gets it. */
 static void back_own(struct oracle_call *c, const struct oracle_matrix *ds)
 {
 	const num factor = gain(c);
@@ -70,7 +70,7 @@ static void back_own(struct oracle_call *c, const struct oracle_matrix *ds)
 		DIN(EPS, 0, 0) = num_sum_get(ORACLE_U32, &deps);
 }
 
-/* dS is stored in the state type where it is not dY. */
+/* dS is stored in the state type, except where it is dY. */
 void oracle_spmm_epilogue_back(struct oracle_call *c)
 {
 	const struct oracle_matrix s = sum(c), ds = like(&c->out);

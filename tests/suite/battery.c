@@ -6,9 +6,9 @@
 
 #include "core/context.h"
 
-/* Feature widths and heads, each op takes what it needs: single columns, packs of eight, rows with
- * a tail; heads that are no power of two and no divisor of a vector; no columns at all, and then
- * more heads than any buffer of the kernels has room for. */
+/* Feature widths and numbers of heads, of which each op uses what it needs: single columns, packs
+ * of eight, rows with a tail, numbers of heads that are neither a power of two nor a divisor of a
+ * vector, no columns at all, and more heads than any buffer of the kernels has room for. */
 static const struct {
 	int64_t width;
 	int heads;
@@ -19,12 +19,12 @@ static int is_tried(const struct hg__op *op, const struct battery_graph *g, int6
 	return g->width == 0 || (!(op->traits & (HG__GRAPH | HG__ELEMENTWISE)) && width == g->width);
 }
 
-/* The 260 heads run on the small graphs: on all of them they take longer than everything else
- * together. */
+/* 260 heads are only used on the small graphs: on all of them they would take longer than
+ * everything else together. */
 #define MOST_EDGE_VALUES 30000
 
-/* Tall matrices are there for the way of summing, not for every attribute: large ones get an op's
- * first two samples, none of hundreds of columns more. Elements. */
+/* Tall matrices test ways of summing, not every attribute. So a matrix of more elements than this
+ * gets only the first two samples of an op, and none with hundreds of columns more. */
 #define LARGE 100000
 #define TOO_LARGE 400000
 
@@ -34,8 +34,8 @@ static int is_left_out(const struct battery_graph *g, const struct hg__sample *s
 	return g->width > 0 && elements > LARGE && (i >= 2 || elements > TOO_LARGE);
 }
 
-/* Bad samples are recorded, as a user would, and must be refused with the promised status and a
- * sentence that names the op. */
+/* Bad samples are recorded on a tape, as a user would do it. They must be refused with the promised
+ * status and a message that names the op. */
 static void refuse(hg_context *ctx, const struct hg__op *op, const struct battery_graph *g,
                    const struct hg__sample *s, hg_dtype state, const char *label)
 {

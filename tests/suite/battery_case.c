@@ -7,7 +7,7 @@
 
 enum { RNG_STEP = 3 };
 
-/* A random value of the sample's kind, exactly as the tensor's type can hold it. */
+/* A random value of the sample's kind, rounded to what the tensor's type can hold. */
 static double draw(enum hg__fill fill, double scale, hg_dtype dtype)
 {
 	double x = 0;
@@ -35,7 +35,8 @@ static struct oracle_matrix matrix(int64_t rows, int64_t cols)
 	return (struct oracle_matrix){rows, cols, calloc((size_t)(rows * cols) + 1, sizeof(num))};
 }
 
-/* Host array -> tensor, in the tensor's type (floats through f32, which holds both exactly). */
+/* Uploads an array to a tensor, in the tensor's type. Floats go through f32, which holds both types
+ * exactly. */
 static void upload(hg_tensor *t, const struct oracle_matrix *m)
 {
 	const int64_t count = m->rows * m->cols;
@@ -104,8 +105,8 @@ static void add_operands(struct battery_case *c)
 	}
 }
 
-/* Gradients of parameters are f32 whatever the operand's type: the weights and rows of these ops
- * are tried in both. */
+/* The gradient of a parameter is f32, whatever the type of the operand is. Gradients of the weights
+ * and rows of these ops are tested in both types. */
 static hg_dtype gradient_type(const struct battery_case *c, int i)
 {
 	const struct hg__shape *x = &c->sample.in[i].shape;

@@ -3,7 +3,7 @@
 #include "autograd/attr.h"
 #include "suite/battery.h"
 
-/* One row per op with options: how its attr struct reads. The rest have none. */
+/* A row for each op with options: how to read its attributes. The other ops have none. */
 
 static void from_spmm(const struct hg__node *node, struct oracle_call *o)
 {

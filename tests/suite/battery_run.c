@@ -14,8 +14,8 @@ static float *download(const hg_tensor *t)
 	return host;
 }
 
-/* err / bound of every element of a result; `m` holds exact values and the error before the
- * store. */
+/* Computes err / bound of every element of a result. `m` holds the exact values and their errors
+ * before the store. */
 static void compare(const struct battery_case *c, const hg_tensor *t, const struct oracle_matrix *m,
                     const char *label, const char *what, struct battery_score *score)
 {
@@ -36,7 +36,7 @@ static void compare(const struct battery_case *c, const hg_tensor *t, const stru
 	free(host);
 }
 
-/* Fill the results with NaN before a run: what is not written shows. */
+/* Fills a result with NaN before a run, so that an element that is not written is found. */
 static void poison(hg_tensor *t)
 {
 	if (!t || !hg_dtype_get(hg_tensor_dtype(t))->is_float)
@@ -51,7 +51,7 @@ static void poison(hg_tensor *t)
 
 static void run_back(struct battery_case *c, const char *label, unsigned adds)
 {
-	/* backward sees what its op asked to be saved and nothing else */
+	/* The backward pass gets what the op has asked to be saved, and nothing else. */
 	struct hg__call back = c->call;
 	back.adds = adds;
 	for (int i = 0; i < HG__MAX_IN; i++)
@@ -79,8 +79,8 @@ static void run(struct battery_case *c, const char *label)
 		run_back(c, label, 0);
 }
 
-/* Once more, on top of what the first run has left: exact gradient plus stored gradient, in one f32
- * sum. */
+/* Runs the backward pass again, to be added to the stored gradient: exact gradient plus stored
+ * gradient, in one f32 sum. */
 static void run_adding(struct battery_case *c, const char *label, struct battery_score *score)
 {
 	for (int i = 0; i < HG__MAX_IN; i++) {
@@ -138,7 +138,7 @@ void battery_case_run(struct battery_case *c, const char *label, struct battery_
 	}
 	free(y);
 	run_adding(c, label, score);
-	/* the oracle's own gradient, where that is cheap */
+	/* The oracle's gradient is checked, too, where that is cheap. */
 	if (c->o.out.rows * c->o.out.cols <= 64 && c->o.in[0].rows * c->o.in[0].cols <= 400 &&
 	    score->samples % 7 == 0) {
 		const double slope = oracle_self_check(oracle, &c->o);
@@ -157,7 +157,7 @@ static double largest(const struct oracle_matrix *m)
 	return most;
 }
 
-/* How near they come to 0, and the sign that all have. */
+/* The least magnitude of the numbers; below, their common sign. */
 static double smallest(const struct oracle_matrix *m)
 {
 	double least = INFINITY;
@@ -178,7 +178,8 @@ static int sign_of(const struct oracle_matrix *m)
 
 void battery_case_range(const struct battery_case *c, const char *label)
 {
-	/* factors such as 1/sqrt(d) are stored in f32: a few u of relative error, far below this */
+	/* Factors such as 1/sqrt(d) are stored in f32, with a relative error of a few u, which is far
+	 * below this slack. */
 	const double slack = 1 + 1e-5;
 	struct hg__range r = {.node = &c->node, .mode = c->mode, .facts = HG_GRAPH_FACTS_INIT};
 	for (int i = 0; i < HG__MAX_IN; i++) {

@@ -4,61 +4,62 @@
 #include "autograd/tape.h"
 #include "harness.h"
 
-/* Are the range rules theorems? Every op of the table on random and on adversarial small cases,
- * recorded on a tape as a user would: the verdict and the bound are the tape's own. Then the
- * kernels run, and what they have stored is held against them.
+/* Tests whether the range rules are theorems. Every op of the table is recorded on a tape, as a
+ * user would do it, for random and adversarial small cases; the tape states a verdict and a bound.
+ * Then the kernels run, and their stored results are compared with the bound.
  *
  * A case is one graph, one set of operands, attributes, types, accumulation and mode, and one
- * incoming gradient, run forward, and backward on a TRAIN tape, with bounds of its own. Graphs are
- * drawn anew for every RANGES_PER_GRAPH cases, all else for each. */
+ * incoming gradient. It runs forward, and on a TRAIN tape backward, with bounds of its own. A graph
+ * is used for RANGES_PER_GRAPH cases, everything else is drawn anew for each. */
 
 #define RANGES_PER_GRAPH 8
 
 /* ---- numbers ---- */
 
-/* How the numbers of a case lie. Signs by row or by column are the same in every operand, so that
- * products line up. */
+/* The pattern of the numbers of a case. Signs by row or by column are the same in every operand, so
+ * that the terms of a product have the same sign. */
 enum ranges_pattern {
 	RANGES_NORMAL,      /* random */
-	RANGES_UNIFORM,     /* random in [-A, A], many of them at the ends */
+	RANGES_UNIFORM,     /* random in [-A, A], and often -A or A */
 	RANGES_SAME_SIGN,   /* all A */
 	RANGES_BY_ROW,      /* +A or -A by row */
 	RANGES_BY_COLUMN,   /* +A or -A by column */
-	RANGES_ALTERNATING, /* A, -A, A ... along rows and columns */
-	RANGES_ONE_HOT,     /* A once, else 0 */
+	RANGES_ALTERNATING, /* A and -A in turn, along rows and columns */
+	RANGES_ONE_HOT,     /* one element is A, the others are 0 */
 	RANGES_ZERO,        /* all 0 */
-	RANGES_NEAR,        /* A and the numbers next to it: columns that are almost constant */
-	RANGES_SPREAD,      /* of all magnitudes */
+	RANGES_NEAR,        /* A and its neighbours in the type: columns that are almost constant */
+	RANGES_SPREAD,      /* random, of all magnitudes */
 	RANGES_PATTERNS
 };
 
 /* A matrix in host memory as the device holds it. sign: +1, 0 (any) or -1 (no: absolute values). */
 void ranges_fill(struct hg__mat *mat, enum ranges_pattern pattern, double amplitude,
                  enum hg__fill fill, double scale);
-/* max |x|, and how many are not finite. */
+/* The largest |x|. *others: how many are not finite. */
 double ranges_amax(const struct hg__mat *mat, int64_t *others);
-/* Is every |x| at least this much, and of this sign, if it is not 0? */
+/* 1 if every |x| that is not 0 is at least `least`, and has this sign. */
 int ranges_keeps(const struct hg__mat *mat, double least, int sign);
-/* A magnitude for numbers of a type: mostly ordinary, sometimes the largest or next to nothing. */
+/* Draws a magnitude for numbers of a type: mostly ordinary, sometimes the largest or almost 0. */
 double ranges_amplitude(hg_dtype dtype);
 
 /* ---- graphs ---- */
 
-/* A small graph with something that hurts: empty rows, duplicates, a hub of more edges than a
- * batch; weighted or not, a batch of graphs or one. lined_up: its weights are positive, and rows
- * and columns are there that attain what is said of the largest degrees. */
+/* A small graph that is difficult: empty rows, duplicates, a hub with more edges than a batch; with
+ * or without weights; one graph or a batch. lined_up: its weights are positive, and some rows and
+ * columns attain what rules say of the largest degrees. */
 hg_graph *ranges_graph(hg_context *ctx, int lined_up);
 
 /* ---- attributes ---- */
 
-/* Other constants than the sample's, where the op has any, as wild as it allows. */
+/* Other constants than the sample's, if the op has some, as extreme as it allows. */
 void ranges_attr(const struct hg__op *op, unsigned char attr[HG__ATTR_BYTES]);
-/* Shall this op be no looser than RANGES_LOOSE where everything lines up? */
+/* 1 if the bound of this op may be at most RANGES_LOOSE times the result where all terms line
+ * up. */
 int ranges_is_linear(const struct hg__op *op, const unsigned char attr[HG__ATTR_BYTES]);
 
 /* ---- one case ---- */
 
-/* Memory of a case: what the device gets and gives back in one piece each way. */
+/* The memory of a case. It is copied to the device and back in one piece each. */
 struct ranges_arena {
 	hg_context *ctx;
 	char *host, *device;
@@ -72,20 +73,22 @@ struct ranges_world {
 	hg_context *ctx;
 	struct ranges_arena arena;
 	hg_params *params[RANGES_POLICIES];
-	hg_param *buffer[RANGES_POLICIES][2][RANGES_COLS + 1]; /* running statistics by columns */
+	/* running statistics, by number of columns */
+	hg_param *buffer[RANGES_POLICIES][2][RANGES_COLS + 1];
 	hg_graph *graph;
 };
 void ranges_world_open(struct ranges_world *w, hg_context *ctx);
 void ranges_world_close(struct ranges_world *w);
 
-/* What is drawn before anything is recorded. */
+/* What is drawn before the case is recorded. */
 struct ranges_plan {
 	const struct hg__op *op;
 	struct hg__sample sample;
-	int policy, lined_up; /* lined_up: all numbers at their bounds, with signs that add up */
+	/* lined_up: all numbers are at their bounds, with signs for which the terms add up */
+	int policy, lined_up;
 	hg_mode mode;
-	unsigned wide; /* bit i: operand i's gradient is a parameter's, if the op makes those f32 */
-	int looks;     /* the tape knows how near the operands come to 0, and their signs */
+	unsigned wide; /* bit i: operand i is a parameter, if that makes its gradient f32 */
+	int looks;     /* the tape is told the least magnitudes of the operands, and their signs */
 };
 struct ranges_case {
 	const struct ranges_plan *plan;
@@ -96,7 +99,7 @@ struct ranges_case {
 	struct hg__call call;                                      /* on the device */
 	double amax[HG__MAX_IN];
 };
-/* Draw the operands, record, run both ways and bring the results back. */
+/* Draws the operands, records the case, runs it forward and backward, and downloads the results. */
 void ranges_case_open(struct ranges_case *c, struct ranges_world *w,
                       const struct ranges_plan *plan);
 void ranges_case_close(struct ranges_case *c);
@@ -105,29 +108,31 @@ void ranges_case_close(struct ranges_case *c);
 
 #define RANGES_LOOSE 4.0
 
-/* results of a case: the operands' gradients, Y */
+/* the results of a case: the gradients of the operands, and Y */
 enum { RANGES_OUT = HG__MAX_IN, RANGES_RESULTS };
 struct ranges_score {
-	/* bounds asked for; of these INFINITY, or beyond f16: nothing is claimed */
+	/* the number of bounds, and of those that promise nothing (INFINITY, or beyond f16) */
 	int64_t cases, claims, unknown;
-	/* finite results nearer to 0 than is claimed, or of another sign */
+	/* finite results that are nearer to 0 than the tape says, or of another sign */
 	int64_t wrong;
-	int64_t cramped; /* results in f16 that are proved and told to have no headroom */
-	/* forward results with this verdict; cases of a linear op where everything lines up */
+	int64_t cramped; /* results in f16 that are proved, but have no headroom */
+	/* forward results that are proved; cases of a linear op in which all terms line up */
 	int64_t proved, lined_up;
-	/* worst measured / bound; loosest bound / measured where everything lines up in a linear op */
+	/* the largest measured / bound; the largest bound / measured where all terms of a linear op
+	 * line up */
 	double tightest, loosest;
-	/* largest measured / bound of each result, away from the ends of the types; -1: no claim was
-	 * made of it */
+	/* the largest measured / bound of each result, away from the ends of the types; -1: there was
+	 * no bound */
 	double reached[RANGES_RESULTS];
 	char where[320], loose[320];
 };
 
-/* `count` cases of this op with this record: op itself, or a copy of it with another rule. */
+/* Runs `count` cases of this op with this record, which is op itself or a copy with another
+ * rule. */
 void ranges_run(hg_context *ctx, const struct hg__op *op, int64_t count,
                 struct ranges_score *score);
-/* Cases of an op in a test: 100,000, or HG_TEST_CASES; on a GPU, where a launch takes 5 us, 3,000,
- * and under sanitizers 1,000. */
+/* The number of cases of an op in a test: HG_TEST_CASES, or else 100,000; on a GPU, where a launch
+ * takes 5 us, 3,000; under sanitizers 1,000. */
 int64_t ranges_count(const hg_context *ctx);
 
 #endif

@@ -3,14 +3,15 @@
 #include "autograd/attr.h"
 #include "suite/ranges.h"
 
-/* The constants that a user may choose, op by op. What ops have in common is not known here. */
+/* The constants that a user may choose, op by op. (What ops have in common says nothing about
+ * them.) */
 
 static float log_uniform(int low, int high)
 {
 	return (float)ldexp(1.0 + test_uniform(), low + (int)test_below(high - low));
 }
 
-/* Ordinary, tiny enough to be subnormal in halves, or larger than any half. */
+/* Ordinary, so small that it is a subnormal half, or larger than any half. */
 static float factor(void)
 {
 	static const float special[] = {0.0f, 1e-7f, 3e-5f, 65504.0f, 65520.0f, 1e9f};
@@ -48,7 +49,8 @@ static void sddmm_add(void *attr)
 	a->slope = below_one();
 }
 
-/* Of an op of the list of functions: from its range, which is [0, 1] or all that is positive. */
+/* The constant of an op of the list of functions, from its range: [0, 1], or all positive
+ * numbers. */
 static float constant(const struct hg__constant *c)
 {
 	return !c->name ? 0.0f : c->high <= 1.0f ? below_one() : log_uniform(-12, 8);
@@ -120,7 +122,7 @@ void ranges_attr(const struct hg__op *op, unsigned char attr[HG__ATTR_BYTES])
 	memcpy(attr, own, sizeof own);
 }
 
-/* Ops that are linear in operand 0 but for what comes beside it, a bias or a second sum. */
+/* Ops that are linear in operand 0, apart from a bias or a second sum. */
 static const struct hg__op *const affine[] = {
     &hg__op_linear,    &hg__op_bias_add, &hg__op_add,     &hg__op_combine, &hg__op_concat,
     &hg__op_head_mean, &hg__op_head_dot, &hg__op_readout, &hg__op_cast,

@@ -58,7 +58,8 @@ void ranges_world_close(struct ranges_world *w)
 
 /* ---- drawing ---- */
 
-/* Mostly ordinary sizes, one pattern or several, sometimes all at the limits of the type. */
+/* Mostly ordinary magnitudes, of one pattern or several; sometimes all at the limits of the
+ * type. */
 static void draw_operands(struct ranges_case *c, struct ranges_world *w)
 {
 	const struct ranges_plan *plan = c->plan;
@@ -109,7 +110,7 @@ static void record(struct ranges_case *c, struct ranges_world *w)
 
 /* ---- running ---- */
 
-/* Results are NaN before the run: what is not written shows. */
+/* Results are NaN before the run, so that an element that is not written is found. */
 static struct hg__mat result(struct ranges_world *w, hg_dtype dtype, int64_t rows, int64_t cols)
 {
 	struct hg__mat mat = ranges_place(&w->arena, dtype, rows, cols);
@@ -187,7 +188,7 @@ void ranges_case_open(struct ranges_case *c, struct ranges_world *w, const struc
 	c->plan = plan;
 	w->arena.used = 0;
 	draw_operands(c, w);
-	/* recording looks at constants */
+	/* recording reads the constants */
 	CHECK_OK(w->ctx->backend->copy_in(w->ctx, w->arena.device, w->arena.host, w->arena.used));
 	record(c, w);
 	c->call.ctx = w->ctx;

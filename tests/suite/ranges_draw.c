@@ -4,8 +4,8 @@
 #include "precision/half.h"
 #include "suite/ranges.h"
 
-/* One bit for each of the first rows or columns, the same for all operands of a case: from a fixed
- * word, so that products of two operands line up. */
+/* A random bit for each of the first rows or columns, from a fixed word: the same for all operands
+ * of a case, so that the terms of products of two operands line up. */
 static double sign_of(int64_t i)
 {
 	return 0x9E3779B97F4A7C15u >> (i & 63) & 1u ? -1.0 : 1.0;
@@ -14,7 +14,7 @@ static double sign_of(int64_t i)
 struct matrix {
 	const struct hg__mat *mat;
 	double amplitude;
-	int64_t hot; /* the one element of ONE_HOT */
+	int64_t hot; /* the only element of ONE_HOT that is not 0 */
 };
 typedef double (*draw_fn)(const struct matrix *m, int64_t r, int64_t c);
 
@@ -94,7 +94,7 @@ static void put(const struct hg__mat *mat, int64_t r, int64_t c, double x)
 		((float *)mat->data)[at] = (float)fmin(fmax(x, -most), most);
 }
 
-/* Classes 0 .. scale-1, some -1, or all of them one class. */
+/* Classes 0 .. scale-1 and some -1, or the same class for all. */
 static void labels(const struct hg__mat *mat, enum ranges_pattern pattern, double scale)
 {
 	for (int64_t r = 0; r < mat->rows; r++)
@@ -117,8 +117,9 @@ static void mask(const struct hg__mat *mat, enum ranges_pattern pattern)
 void ranges_fill(struct hg__mat *mat, enum ranges_pattern pattern, double amplitude,
                  enum hg__fill fill, double scale)
 {
-	/* Others say what an op is defined for, roots and logarithms: half of the time it gets what it
-	 * is not defined for, and must not claim anything then. */
+	/* The other kinds of operand say what the op is defined for, such as the roots and logarithms.
+	 * Half of the time it gets numbers for which it is not defined, and then it must promise
+	 * nothing. */
 	const int any_sign = fill == HG__FILL_NORMAL || test_below(2);
 	const struct matrix m = {mat, amplitude, test_below(mat->rows * mat->cols)};
 	if (mat->dtype == HG_I32) {

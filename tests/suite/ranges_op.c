@@ -7,9 +7,10 @@
 #include "precision/bound.h"
 #include "suite/ranges.h"
 
-/* ---- what is drawn first ---- */
+/* ---- the plan of a case ---- */
 
-/* Elements of the largest operand; wider samples (hundreds of columns) come once in a while. */
+/* The largest number of elements of an operand. Wider samples, with hundreds of columns, are drawn
+ * rarely. */
 enum { USUAL = 400 };
 
 static int64_t largest(const struct hg__sample *s)
@@ -56,7 +57,7 @@ static void draw_plan(struct ranges_plan *plan, const struct ranges_world *w,
 		ranges_attr(op, plan->sample.attr);
 }
 
-/* ---- what is claimed ---- */
+/* ---- results and bounds ---- */
 
 static const char *const policy_name[RANGES_POLICIES] = {"fp32", "fp16", "fp16-discretized",
                                                          "fp16-naive"};
@@ -72,12 +73,12 @@ static void describe(const struct ranges_case *c, int which, double bound, doubl
 	         result_name[which], found, bound);
 }
 
-/* Above this, roundings of halves are relative. An element may still be 0 that dropout has not
- * kept. */
+/* Above this magnitude the roundings of halves are relative. An element that dropout has dropped is
+ * 0 all the same. */
 #define RELATIVE 0x1p-10
 
-/* Is the result beyond the bound? Nothing is claimed where the rule says INFINITY, or in f16 of
- * what may overflow. -1: nothing is, else measured / bound. */
+/* Compares a result with its bound and returns measured / bound, or -1 if nothing is promised:
+ * where the rule says INFINITY, or of an f16 result that may overflow. */
 static double exceeds(const struct ranges_case *c, int which, const struct hg__mat *found,
                       double bound, int claimed, struct ranges_score *score)
 {
@@ -97,7 +98,7 @@ static double exceeds(const struct ranges_case *c, int which, const struct hg__m
 	return ratio;
 }
 
-/* The same, and is the bound near enough? */
+/* The same. Also records how near the result came to the bound. */
 static void claim(const struct ranges_case *c, int which, const struct hg__mat *found, double bound,
                   int claimed, struct ranges_score *score)
 {
@@ -114,8 +115,8 @@ static void claim(const struct ranges_case *c, int which, const struct hg__mat *
 	}
 }
 
-/* Bounds on gradients by what is known of the one that comes in: told at loss scale 1
- * (halfgraph/tape.h), where this gradient is `scale` times as large. */
+/* The bounds on gradients, given the largest element of the incoming gradient. They hold at loss
+ * scale 1 (halfgraph/tape.h), and this gradient is `scale` times as large. */
 static void range_back(const struct ranges_case *c, double scale,
                        struct hg__known_gradient grad[HG__MAX_IN])
 {
@@ -128,8 +129,8 @@ static void range_back(const struct ranges_case *c, double scale,
 	CHECK_OK(hg__tape_range_back(c->tape, node, HG__UNCONDITIONAL, dout, part, grad));
 }
 
-/* A bound at loss scale 1, times the scale, holds at any scale while it has headroom. The policy of
- * f32 has none but 1. */
+/* A bound at loss scale 1, times the scale, holds at every scale at which it has headroom. The f32
+ * policy has scale 1 only. */
 static void judge_gradients(const struct ranges_case *c, struct ranges_score *score)
 {
 	const struct hg__node *node = &c->line->node;
@@ -167,7 +168,8 @@ static void judge(const struct ranges_case *c, struct ranges_score *score)
 	    !(hg__headroom(HG_F16, ldexp(node->rule_bound[HG__ASSUMED], -node->shift)) >= 0.0);
 	score->wrong += !others && !ranges_keeps(&c->out, known[HG__UNCONDITIONAL].least,
 	                                         known[HG__UNCONDITIONAL].sign);
-	/* not finite: what is claimed behind a guard is not claimed where it trips */
+	/* A guarded result may be infinite. Then its guard trips, and bounds of later results do not
+	 * hold. */
 	if (c->plan->mode == HG_EVAL || others)
 		return;
 	judge_gradients(c, score);

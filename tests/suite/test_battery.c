@@ -2,8 +2,8 @@
 #include "strict.h"
 #include "suite/battery.h"
 
-/* One case per op of the table, on a device that lets no kernel take more workspace than it
- * says. */
+/* A case for each op of the table, on a device on which no kernel may use more workspace than it
+ * declares. */
 
 static void whole_battery(const void *item)
 {

@@ -7,20 +7,20 @@
 #include "kernels/kernels.h"
 #include "oracle/num.h"
 
-/* Products of layers on many rows, where kernels of their own take over: against f64, with NaN in
- * the padding of every operand, which must not count. */
+/* The products of layers on matrices of many rows, for which there are kernels of their own,
+ * compared with f64. The padding of every operand is NaN, which must not count. */
 
-/* The two short sides: each with each number of packs, chunks of 32 and tiles of 64, and beyond 128
- * what is cuBLASLt's. */
+/* The two short sides of the products: combinations of numbers of packs, of chunks of 32 and of
+ * tiles of 64. Beyond 128 the product is cuBLASLt's. */
 static const int64_t sides[][2] = {{3, 3},   {8, 47},  {33, 8},   {47, 47},  {47, 64},   {64, 47},
                                    {64, 64}, {72, 33}, {100, 64}, {64, 100}, {128, 128}, {97, 136}};
 enum { PAIRS = sizeof sides / sizeof sides[0], TALL = 4096 };
 
-/* A matrix in whole packs of 8 columns, of which only `cols` are its own. */
+/* A matrix that is stored in whole packs of 8 columns, of which only `cols` are its own. */
 struct matrix {
 	hg_tensor *tensor;
 	struct hg__mat mat;
-	float *at; /* [rows, mat.ld], as rounded */
+	float *at; /* [rows, mat.ld], rounded to halves */
 };
 
 static struct matrix matrix_new(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols)
@@ -49,7 +49,7 @@ struct product {
 	int trans_a, trans_b;
 };
 
-/* Element (i, j): a sum narrowed once. */
+/* Compares element (i, j), a sum that is narrowed once, with f64. */
 static void check_element(const struct product *p, int64_t i, int64_t j)
 {
 	const int64_t lda = p->a.mat.ld, ldb = p->b.mat.ld,
@@ -81,7 +81,8 @@ static void check_sums(const struct product *p)
 	}
 }
 
-/* Run twice, to the same bits; then every element of a C of few rows, some of a tall one. */
+/* Runs the product twice, which must give the same bits. Then compares every element of a C with
+ * few rows, and some of a tall one. */
 static void run(hg_context *ctx, struct product *p)
 {
 	const struct hg__gemm_args args = {.a = p->a.mat,
@@ -119,13 +120,13 @@ static void product_free(struct product *p)
 	matrix_free(&p->sums);
 }
 
-/* The last step of 16 rows is a full one, or has 11. */
+/* The last step of 16 rows is full, or has 11 rows. */
 static int64_t rows_of(int i)
 {
 	return i % 2 ? TALL : TALL + 907;
 }
 
-static void outputs(void)
+static void outputs_of_layers(void)
 {
 	hg_context *ctx = test_context();
 	for (int i = 0; i < PAIRS; i++) {
@@ -178,7 +179,7 @@ static void gradients_of_weights(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(outputs), TEST(gradients_of_inputs),
+	static const struct test_case cases[] = {TEST(outputs_of_layers), TEST(gradients_of_inputs),
 	                                         TEST(gradients_of_weights)};
 	return RUN_TESTS(argc, argv, cases);
 }

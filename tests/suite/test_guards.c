@@ -1,53 +1,12 @@
+/* Unusual numbers that a run must allow for: a factor that is no half, a batch that has overflowed,
+ * a label that is no class. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "graphs.h"
-#include "halfgraph/ops_graph.h"
-#include "halfgraph/ops_norm.h"
-#include "harness.h"
+#include "unit/tape.h"
 
-/* Numbers that a run must survive: a factor that is no half, a batch that overflowed, a label that
- * is no class. */
-
-struct bench {
-	hg_context *ctx;
-	hg_params *params;
-	hg_tape *tape;
-	hg_graph *graph;
-	hg_tensor *tensor[4];
-	int tensors;
-};
-
-static void bench_open(struct bench *b, const char *policy_name, hg_mode mode)
-{
-	hg_policy policy;
-	*b = (struct bench){.ctx = test_context()};
-	CHECK_OK(hg_policy_parse(policy_name, &policy));
-	CHECK_OK(hg_params_create(b->ctx, &policy, &b->params));
-	CHECK_OK(hg_tape_create(b->params, mode, &b->tape));
-}
-
-static void bench_close(struct bench *b)
-{
-	hg_tape_free(b->tape);
-	for (int i = 0; i < b->tensors; i++)
-		hg_tensor_free(b->tensor[i]);
-	hg_graph_free(b->graph);
-	hg_params_free(b->params);
-	hg_context_free(b->ctx);
-}
-
-static hg_tensor *tensor_of(struct bench *b, hg_dtype dtype, int64_t rows, int64_t cols,
-                            const void *values, hg_dtype from)
-{
-	hg_tensor *t = NULL;
-	CHECK_OK(hg_tensor_create(b->ctx, dtype, rows, cols, &t));
-	CHECK_OK(hg_tensor_upload(t, values, from));
-	return b->tensor[b->tensors++] = t;
-}
-
-/* Sums in halves are multiplied by a half: 65,520 and more is infinite there, however small the
- * result. */
+/* A sum in halves is multiplied by a half. A factor of 65,520 or more is infinite as a half,
+ * however small the result is. */
 static void factor_beyond_half_is_not_proved(void)
 {
 	static const struct {
@@ -63,7 +22,7 @@ static void factor_beyond_half_is_not_proved(void)
 	const float x[] = {0x1p-14f, 0x1p-14f};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct bench b;
-		bench_open(&b, rows[i].policy, HG_EVAL);
+		bench_open(&b, test_context(), policy_named(rows[i].policy), HG_EVAL);
 		b.graph = coo_graph(b.ctx, coo_cycle(2));
 		const hg_var in =
 		    hg_tape_input(b.tape, tensor_of(&b, HG_F16, 2, 1, x, HG_F32), "x", 0x1p-14);
@@ -77,11 +36,12 @@ static void factor_beyond_half_is_not_proved(void)
 	}
 }
 
-/* Columns 0 and 2 overflowed, column 1 did not: only its running pair moves. n: even. */
-static void overflow_leaves_alone(int64_t n)
+/* Columns 0 and 2 have overflowed, column 1 has not: only the running mean and variance of column 1
+ * change. n is even. */
+static void check_overflowed_columns(int64_t n)
 {
 	struct bench b;
-	bench_open(&b, "fp32", HG_TRAIN);
+	bench_open(&b, test_context(), hg_policy_fp32(), HG_TRAIN);
 	static const float start[] = {0.5f, 0.5f, 0.5f};
 	float *x = calloc((size_t)n * 3, sizeof *x), *y = calloc((size_t)n * 3, sizeof *y);
 	CHECK(x != NULL && y != NULL);
@@ -109,7 +69,7 @@ static void overflow_leaves_alone(int64_t n)
 		CHECK_MSG(mean[c] == 0.5f && var[c] == 0.5f,
 		          "%d rows, column %d: running mean %g, variance %g", (int)n, c, (double)mean[c],
 		          (double)var[c]);
-	/* mean 2, sum of squares n: gamma_n(u32) each */
+	/* The mean is 2, the sum of squared distances is n; each has an error of gamma_n(u32). */
 	const double expect = 0.25 + 0.5 * (double)n / (double)(n - 1), u = ((double)n + 8) * 0x1p-24;
 	CHECK_MSG(fabs((double)mean[1] - 1.25) <= 2 * u && fabs((double)var[1] - expect) <= 2 * u,
 	          "%d rows: running mean %.9g, variance %.9g", (int)n, (double)mean[1], (double)var[1]);
@@ -120,21 +80,21 @@ static void overflow_leaves_alone(int64_t n)
 	bench_close(&b);
 }
 
-/* Rows of one block, of several that add up together, of few and many steps a thread, and more than
- * registers hold. */
+/* As many rows as one block treats, as several blocks treat with few and with many steps of a
+ * thread, and more than fit in registers. */
 static void overflow_leaves_running_statistics_alone(void)
 {
 	static const int64_t rows[] = {2, 200, 700, 2708, 5000, 33000};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-		overflow_leaves_alone(rows[i]);
+		check_overflowed_columns(rows[i]);
 }
 
-/* Labels are checked when the tape compiles; who writes other ones later gets an infinite loss and
- * no access beyond the row. */
-static void label_that_is_no_class(void)
+/* Labels are checked when the tape compiles. If they are changed later to a number that is no
+ * class, the loss is infinite, and nothing beyond the row is read or written. */
+static void label_beyond_the_classes_gives_an_infinite_loss(void)
 {
 	struct bench b;
-	bench_open(&b, "fp32", HG_TRAIN);
+	bench_open(&b, test_context(), hg_policy_fp32(), HG_TRAIN);
 	const float x[] = {1, 2, 3, 4, 5, 6};
 	const int32_t label[] = {0, 1}, wrong[] = {0, 1 << 30};
 	hg_tensor *labels = tensor_of(&b, HG_I32, 2, 1, label, HG_I32);
@@ -160,7 +120,7 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 	    TEST(factor_beyond_half_is_not_proved),
 	    TEST(overflow_leaves_running_statistics_alone),
-	    TEST(label_that_is_no_class),
+	    TEST(label_beyond_the_classes_gives_an_infinite_loss),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -10,7 +10,7 @@
 #include "precision/half.h"
 #include "suite/ranges.h"
 
-/* "Y 1.00, dX0 0.98": the largest measured / bound of each result. */
+/* Text such as "Y 1.00, dX0 0.98": the largest measured / bound of each result. */
 static const char *reached(const struct ranges_score *score, char *text, size_t size)
 {
 	static const char *const name[RANGES_RESULTS] = {"dX0", "dX1", "dX2", "dX3", "dX4", "Y"};
@@ -23,12 +23,12 @@ static const char *reached(const struct ranges_score *score, char *text, size_t 
 	return text;
 }
 
-/* In fewer cases nothing may have come near a bound. */
+/* With fewer cases than this, it may be that nothing comes near a bound. */
 #define ENOUGH 10000
 
-/* One case per op of the table: no stored result is beyond the bound that the tape states; of
- * linear ops no bound is far beyond what is reached where all lines up, and of any op no rule is so
- * loose that nothing ever comes near it. */
+/* A case for each op of the table. No stored result exceeds the bound that the tape states. No
+ * bound of a linear op is far above a result whose terms all line up, and no bound of any op is so
+ * large that no result ever comes near it. */
 static void rules_hold(const void *item)
 {
 	const struct hg__op *op = item;
@@ -57,9 +57,10 @@ static void rules_hold(const void *item)
 		          "%s: a bound that nothing comes near: reached %s", op->name, text);
 }
 
-/* ---- the discretized guarantee at its edge ---- */
+/* ---- the largest numbers whose discretized mean is proved ---- */
 
-/* A mean over a hub of `degree` neighbours, all of them x: recorded, and run where it is proved. */
+/* Records and runs a mean over a hub with `degree` neighbours, each of them x. Returns its
+ * verdict. */
 static hg_verdict star(hg_context *ctx, hg_params *params, int64_t degree, hg_half x,
                        double *result)
 {
@@ -86,7 +87,7 @@ static hg_verdict star(hg_context *ctx, hg_params *params, int64_t degree, hg_ha
 	return verdict;
 }
 
-/* The largest half that is proved: everything below is, nothing above. */
+/* The largest half whose mean is proved: those below are, those above are not. */
 static hg_half edge(hg_context *ctx, hg_params *params, int64_t degree)
 {
 	hg_half low = 0, high = 0x7BFF;
@@ -102,9 +103,10 @@ static hg_half edge(hg_context *ctx, hg_params *params, int64_t degree)
 	return low;
 }
 
-/* batch * amax * weight < 65520: with full batches of 64 the largest is 1023.5, however long the
- * row. Just below it is proved and finite, just above it is not proved. */
-static void the_discretized_guarantee_at_its_edge(void)
+/* batch * amax * weight must be below 65520. With full batches of 64 the largest number is 1023.5,
+ * however long the row is. Just below it the mean is proved and finite; just above it is not
+ * proved. */
+static void discretized_mean_is_proved_up_to_its_limit(void)
 {
 	hg_context *ctx = test_context();
 	const hg_policy policy = hg_policy_fp16_discretized();
@@ -116,8 +118,8 @@ static void the_discretized_guarantee_at_its_edge(void)
 		CHECK(star(ctx, params, degree, hg_half_from_double(1024.0), &result) != HG_PROVED);
 	}
 	for (int64_t degree = 2; degree < HG_BATCH_EDGES;
-	     /* and shorter rows overflow at the next half, although the exact sum may be less than
-	      * 65520 */
+	     /* Shorter rows overflow at the next half, although their exact sum may be less than
+	      * 65520. */
 	     degree++) {
 		const hg_half last = edge(ctx, params, degree);
 		const double exact = (double)degree * (double)hg_half_to_float(last);
@@ -131,9 +133,9 @@ static void the_discretized_guarantee_at_its_edge(void)
 	hg_context_free(ctx);
 }
 
-/* ---- the tester is tested ---- */
+/* ---- the suite itself is tested: it must find wrong rules ---- */
 
-/* A rule with a mistake, in place of that of the op of this name. */
+/* A rule with a mistake, which takes the place of the rule of the op of this name. */
 struct mistake {
 	const struct hg__op *op;
 	struct hg__known (*range)(const struct hg__range *r, struct hg__derivation *how);
@@ -203,7 +205,7 @@ static struct hg__known nothing_near_zero(const struct hg__range *r, struct hg__
 	return out;
 }
 
-/* A root of any number, as if there were none below 0. */
+/* The rule of a root that ignores that its operand may be negative. */
 static struct hg__known a_root_of_anything(const struct hg__range *r, struct hg__derivation *how)
 {
 	struct hg__known out = right(r)->range(r, how);
@@ -211,7 +213,7 @@ static struct hg__known a_root_of_anything(const struct hg__range *r, struct hg_
 	return out;
 }
 
-/* What halves hold on the way to a gradient is bounded by the gradient. */
+/* The rule ignores halves that are larger than the gradient they lead to. */
 static void no_partial_sums_back(const struct hg__range *r, struct hg__gradients *grad)
 {
 	right(r)->range_back(r, grad);
@@ -276,7 +278,7 @@ int main(int argc, char **argv)
 		return 1;
 	for (size_t i = 0; i < ops; i++)
 		cases[count++] = (struct test_case){op[i]->name, 0, rules_hold, op[i]};
-	cases[count++] = (struct test_case)TEST(the_discretized_guarantee_at_its_edge);
+	cases[count++] = (struct test_case)TEST(discretized_mean_is_proved_up_to_its_limit);
 	for (int i = 0; i < MISTAKES; i++)
 		cases[count++] =
 		    (struct test_case){mistakes[i].name, 0, must_be_caught, &mistakes[i].mistake};

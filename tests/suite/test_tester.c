@@ -3,8 +3,8 @@
 #include "core/context.h"
 #include "suite/battery.h"
 
-/* The tester is tested: kernels with a planted mistake stand in for the right ones, and the battery
- * must catch each. */
+/* The battery itself is tested: it must find the mistake of each of these wrong kernels when it
+ * takes the place of the right one. */
 
 static hg_status spmm_in_f16(hg_context *ctx, const struct hg__spmm_args *a)
 {
@@ -14,7 +14,7 @@ static hg_status spmm_in_f16(hg_context *ctx, const struct hg__spmm_args *a)
 	return ctx->backend->kernels->spmm.run(ctx, &wrong);
 }
 
-/* Edges count, their weights do not. */
+/* The sum has all edges, but not their weights. */
 static hg_status spmm_forgets_the_weights(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	struct hg__spmm_args wrong = *a;
@@ -32,7 +32,8 @@ static hg_status spmm_forgets_the_scale(hg_context *ctx, const struct hg__spmm_a
 	return ctx->backend->kernels->spmm.run(ctx, &wrong);
 }
 
-/* The gradient on the transpose takes edge values in the transpose's own order. */
+/* The gradient reads the edge values in the order of the transposed graph, without the map of
+ * edges. */
 static hg_status spmm_forgets_the_permutation(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	struct hg__spmm_args wrong = *a;
@@ -40,7 +41,7 @@ static hg_status spmm_forgets_the_permutation(hg_context *ctx, const struct hg__
 	return ctx->backend->kernels->spmm.run(ctx, &wrong);
 }
 
-/* Sums end as if there were no b. */
+/* The bias is left out. */
 static hg_status spmm_forgets_the_bias(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	struct hg__spmm_args wrong = *a;
@@ -48,7 +49,7 @@ static hg_status spmm_forgets_the_bias(hg_context *ctx, const struct hg__spmm_ar
 	return ctx->backend->kernels->spmm.run(ctx, &wrong);
 }
 
-/* Z counts once, whatever eps is. */
+/* Z is added once instead of 1 + eps times. */
 static hg_status spmm_forgets_eps(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	struct hg__spmm_args wrong = *a;
@@ -63,7 +64,7 @@ static hg_status act_back_off_by_the_slope(hg_context *ctx, const struct hg__act
 	return ctx->backend->kernels->act_back.run(ctx, &wrong);
 }
 
-/* The bias's gradient as it was before the activation took its part. */
+/* The gradient of the bias is summed before it goes through the activation. */
 static hg_status epilogue_sums_too_early(hg_context *ctx, const struct hg__epilogue_back_args *a)
 {
 	const struct hg__colsum_args early = {.x = a->dy, .y = a->db};
@@ -71,7 +72,7 @@ static hg_status epilogue_sums_too_early(hg_context *ctx, const struct hg__epilo
 	return a->db.data ? ctx->backend->kernels->colsum.run(ctx, &early) : HG_OK;
 }
 
-/* Another mask backward than forward. */
+/* The backward pass draws another dropout mask than the forward pass. */
 static hg_status epilogue_draws_others(hg_context *ctx, const struct hg__epilogue_back_args *a)
 {
 	struct hg__epilogue_back_args wrong = *a;
@@ -86,7 +87,7 @@ static hg_status loss_forgets_the_mask(hg_context *ctx, const struct hg__softmax
 	return ctx->backend->kernels->softmax_xent_back.run(ctx, &wrong);
 }
 
-/* The gradient of the logarithm in the place of the softmax's own. */
+/* The gradient is that of log_softmax. */
 static hg_status softmax_takes_the_log_for_it(hg_context *ctx,
                                               const struct hg__softmax_back_args *a)
 {
@@ -109,10 +110,12 @@ static hg_status div_back_off_by_a_hundredth(hg_context *ctx, const struct hg__d
 	return ctx->backend->kernels->axpby.run(ctx, &wrong);
 }
 
-/* A mistake: the kernel it replaces, by name, and the op whose battery must notice. */
+/* A wrong kernel, the name of the kernel it replaces, and the op whose battery must find the
+ * mistake. */
 struct mistake {
 	const char *kernel;
-	void (*wrong)(void); /* really of the kernel's own type; put into the table by name */
+	/* cast from the kernel's own type; it is copied into the table of kernels by its name */
+	void (*wrong)(void);
 	const struct hg__op *op;
 };
 

@@ -61,14 +61,14 @@ static inline hg_context *faulty_context(struct faulty *f)
 	return ctx;
 }
 
-/* A context of the CPU with one thread, in which requests for more than `largest` bytes fail. */
-static inline hg_context *faulty_cpu_context(struct faulty *f, size_t largest)
+/* A context of the CPU in which requests for more than `largest` bytes fail. */
+static inline hg_context *faulty_cpu_context(struct faulty *f, size_t largest, int threads)
 {
 	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
 	hg_context *ctx = NULL;
 	*f = (struct faulty){.fail_at = -1, .largest = largest};
 	config.device = HG_DEVICE_CPU;
-	config.threads = 1;
+	config.threads = threads;
 	config.allocator = faulty_hooks(f);
 	CHECK_OK(hg_context_create(&config, &ctx));
 	return ctx;

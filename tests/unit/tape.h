@@ -22,6 +22,13 @@ struct bench {
 	int tensors;
 };
 
+static inline hg_policy policy_named(const char *name)
+{
+	hg_policy policy;
+	CHECK_OK(hg_policy_parse(name, &policy));
+	return policy;
+}
+
 /* Takes the context. */
 static inline void bench_open(struct bench *b, hg_context *ctx, hg_policy policy, hg_mode mode)
 {

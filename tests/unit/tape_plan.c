@@ -232,7 +232,7 @@ static void missing_memory_names_the_largest_tensors(void)
 {
 	struct bench b;
 	struct faulty f;
-	bench_open(&b, faulty_cpu_context(&f, 100000), hg_policy_fp32(), HG_EVAL);
+	bench_open(&b, faulty_cpu_context(&f, 100000, 1), hg_policy_fp32(), HG_EVAL);
 	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 100, 8, 1.0), "x", -1.0);
 	hg_tape_scope(b.tape, "wide");
 	const hg_var y = hg_linear(b.tape, x, hg_tape_param(b.tape, param(&b, "w", 8, 512)), HG_NONE);

@@ -98,7 +98,7 @@ static void classes_are_limited_by_labels_and_memory(void)
 	struct planted_run r;
 	struct planted t = task_make();
 	hg_train_config c = config_of("gcn", "fp16");
-	planted_open(&r, faulty_cpu_context(&memory, GIB), &t, HG_F16, 0);
+	planted_open(&r, faulty_cpu_context(&memory, GIB, 1), &t, HG_F16, 0);
 	c.model.out_features = 0;
 	t.label[3] = INT32_MAX;
 	refuse(&r, &c, &r.data,
@@ -152,7 +152,7 @@ static void any_number_of_epochs_may_be_configured(void)
 	c.epochs = c.eval_every = INT32_MAX;
 	c.progress = watch_epoch;
 	c.user = &w;
-	planted_open(&r, faulty_cpu_context(&memory, GIB), &t, HG_F32, 0);
+	planted_open(&r, faulty_cpu_context(&memory, GIB, 1), &t, HG_F32, 0);
 	planted_begin(&r, &c); /* 16 GiB for all times would be refused */
 	CHECK_STATUS(hg_train_run(r.train, &r.report), HG_INFO_STOPPED);
 	CHECK(r.report.epochs_run == 600 && r.report.best_epoch == 600 && r.report.epoch_ms_median > 0);
@@ -177,7 +177,7 @@ static void context_lives_until_its_run_is_freed(void)
 {
 	struct faulty memory;
 	struct planted_run r;
-	two_epochs_make(&r, faulty_cpu_context(&memory, GIB), 1);
+	two_epochs_make(&r, faulty_cpu_context(&memory, GIB, 1), 1);
 	hg_context_free(r.ctx);
 	CHECK_OK(hg_train_run(r.train, &r.report));
 	r.ctx = NULL;
@@ -191,7 +191,7 @@ static void context_is_freed_after_its_run(void)
 {
 	struct faulty memory;
 	struct planted_run r;
-	two_epochs_make(&r, faulty_cpu_context(&memory, GIB), 0);
+	two_epochs_make(&r, faulty_cpu_context(&memory, GIB, 1), 0);
 	CHECK_OK(hg_train_run(r.train, &r.report));
 	hg_context_free(r.ctx);
 	hg_graph_free(r.graph);
@@ -218,7 +218,7 @@ static void failed_allocations_are_reported(void)
 			c.user = &w;
 			struct faulty memory;
 			struct planted_run r;
-			planted_open(&r, faulty_cpu_context(&memory, GIB), &t, HG_F16, 1);
+			planted_open(&r, faulty_cpu_context(&memory, GIB, 1), &t, HG_F16, 1);
 			memory.calls = 0;
 			memory.fail_at = k;
 			hg_status status = hg_train_create(r.ctx, &c, &r.data, &r.train);
