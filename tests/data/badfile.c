@@ -1,5 +1,5 @@
-/* Damaged HDF5 files: each is refused with one line that names file and place, before anything of
- * it is used. */
+/* Damaged HDF5 files. Each is refused with one line that names the file and the place, before
+ * anything of it is used. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -433,7 +433,7 @@ static const struct {
     {filled, HG_ERR_FORMAT, "\"fill\""},
 };
 
-static void each_damage_is_named(void)
+static void each_damage_is_refused_by_name(void)
 {
 	for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) {
 		const char *path = scratch(0, "bad.h5");
@@ -448,7 +448,7 @@ static void each_damage_is_named(void)
 	}
 }
 
-static void files_that_are_not_hdf5(void)
+static void files_that_are_not_hdf5_are_refused(void)
 {
 	must_not_read(scratch(0, "absent.h5"), HG_ERR_IO, "No such file or directory");
 	must_not_read("/", HG_ERR_IO, "not a regular file");
@@ -458,8 +458,9 @@ static void files_that_are_not_hdf5(void)
 	must_not_read(scratch(0, "nothing.h5"), HG_ERR_FORMAT, "not an HDF5 file");
 }
 
-/* Cut anywhere, a file is refused; only where the cut takes padding alone may it still be read. */
-static void truncated_files(void)
+/* A file that is cut anywhere is refused. Only if the cut removes nothing but padding may it be
+ * read. */
+static void truncated_files_are_refused(void)
 {
 	size_t count = 0;
 	const char *path = scratch(0, "whole.h5");
@@ -479,7 +480,8 @@ static void truncated_files(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(each_damage_is_named),
-	                                         TEST(files_that_are_not_hdf5), TEST(truncated_files)};
+	static const struct test_case cases[] = {TEST(each_damage_is_refused_by_name),
+	                                         TEST(files_that_are_not_hdf5_are_refused),
+	                                         TEST(truncated_files_are_refused)};
 	return RUN_TESTS(argc, argv, cases);
 }

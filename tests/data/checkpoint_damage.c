@@ -1,4 +1,5 @@
-/* Checkpoint files that are damaged, cut, from a later version or changed by hand. */
+/* Checkpoint files that are damaged, truncated, of a later version, or changed by another
+ * program. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +10,9 @@
 #include "states.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-#define FLIP_STEP 37 /* a process for each, with all of the sanitizer's tables */
+#define FLIP_STEP 37 /* each is read in a process of its own, which is slow under a sanitizer */
 #elif !defined(FLIP_STEP)
-#define FLIP_STEP 5 /* 1: every byte, which takes a minute */
+#define FLIP_STEP 5 /* with 1 it would be every byte, which takes a minute */
 #endif
 
 /* ---- damaged files ---- */
@@ -286,7 +287,7 @@ static void must_not_read_state(const char *path, hg_status status, const char *
 	CHECK(state == NULL);
 }
 
-static void each_damage_is_named(void)
+static void each_damage_is_refused_by_name(void)
 {
 	hg_state *state = odd_state();
 	const char *path = scratch(0, "bad.h5");
@@ -309,8 +310,9 @@ static void each_damage_is_named(void)
 	must_not_read_state(scratch(0, "text.h5"), HG_ERR_FORMAT, "not an HDF5 file");
 }
 
-/* A later 1.x: settings, attributes and groups that this reader does not know. */
-static void what_is_unknown_is_passed_over(void)
+/* A file of a later version 1.x may have settings, attributes and groups that this reader does not
+ * know. */
+static void unknown_members_are_ignored(void)
 {
 	hg_state *state = odd_state();
 	const char *path = scratch(0, "later.h5");
@@ -329,8 +331,8 @@ static void what_is_unknown_is_passed_over(void)
 	hg_state_free(state);
 }
 
-/* Written to by another program: refused, until the file's checksum is made new. */
-static void weights_set_by_hand_are_read_when_sealed(void)
+/* A file that another program has changed is refused until its checksum is computed again. */
+static void changed_weights_are_read_when_sealed(void)
 {
 	hg_state *state = odd_state();
 	hg_state_tensor *t = &state->tensor[0];
@@ -354,8 +356,8 @@ static void weights_set_by_hand_are_read_when_sealed(void)
 	hg_state_free(state);
 }
 
-/* Cut anywhere, a file is refused. */
-static void truncated_files(void)
+/* A file that is cut anywhere is refused. */
+static void truncated_files_are_refused(void)
 {
 	size_t count = 0;
 	hg_state *state = odd_state();
@@ -369,7 +371,8 @@ static void truncated_files(void)
 	free(bytes);
 }
 
-/* In a process of its own: 0 refused, 1 read and the same, 2 read and another, 3 anything else. */
+/* Reads in a process of its own. Returns 0: refused; 1: read, with the same content; 2: read, with
+ * other content; 3: anything else. */
 static int read_elsewhere(const char *path, const hg_state *good)
 {
 	int code = 0;
@@ -404,9 +407,9 @@ static int read_elsewhere(const char *path, const hg_state *good)
 	return WIFEXITED(code) ? WEXITSTATUS(code) : 3;
 }
 
-/* One bit flipped, in every FLIP_STEP-th byte: the file is refused, or the bit was one that nobody
- * reads. Headers and data carry checksums, so no flip is taken for a weight and none brings HDF5
- * down. */
+/* With one bit flipped, in every FLIP_STEP-th byte, the file is refused, or the bit is one that the
+ * reader does not use. Headers and data have checksums, so no flipped bit becomes a weight and none
+ * makes HDF5 crash. */
 static void flipped_bits_are_found(void)
 {
 	size_t count = 0;
@@ -432,10 +435,10 @@ static void flipped_bits_are_found(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(each_damage_is_named),
-	    TEST(what_is_unknown_is_passed_over),
-	    TEST(weights_set_by_hand_are_read_when_sealed),
-	    TEST(truncated_files),
+	    TEST(each_damage_is_refused_by_name),
+	    TEST(unknown_members_are_ignored),
+	    TEST(changed_weights_are_read_when_sealed),
+	    TEST(truncated_files_are_refused),
 	    TEST(flipped_bits_are_found),
 	};
 	return RUN_TESTS(argc, argv, cases);

@@ -1,5 +1,5 @@
-/* Chunks as other writers store them, good and bad: read as HDF5 means them, or refused by name;
- * never more bytes than there are. */
+/* Chunks of HDF5 files, as other writers may store them. Good ones are read as HDF5 defines them,
+ * bad ones are refused by name, and never are more bytes used than there are. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { SHUFFLE = 1, DEFLATE = 2, FLETCHER = 4 };
 
-/* A dataset in the place of /NAME with chunks and filters, nothing in it yet. */
+/* Replaces the array /NAME by one with chunks and filters, without content. */
 static hid_t chunked(hid_t file, const char *name, hid_t type, int rank, const hsize_t *dim,
                      const hsize_t *chunk, int filters)
 {
@@ -38,7 +38,7 @@ static hid_t open_small(const char *path)
 	return file;
 }
 
-/* ---- good ones ---- */
+/* ---- good chunks ---- */
 
 static void read_with(int filters, hsize_t rows, hsize_t cols, hid_t feat_type)
 {
@@ -65,8 +65,8 @@ static void read_with(int filters, hsize_t rows, hsize_t cols, hid_t feat_type)
 	hg_dataset_free(d);
 }
 
-/* All filters in all company, chunks that do and do not divide the shape, one that is larger than
- * all of it. */
+/* All combinations of filters, and chunks that divide the shape, do not divide it, and are larger
+ * than it. */
 static void all_filters_and_shapes_are_read(void)
 {
 	static const hsize_t chunk[][2] = {{1, 1}, {2, 3}, {4, 2}, {6, 3}, {5, 1}};
@@ -77,7 +77,7 @@ static void all_filters_and_shapes_are_read(void)
 		}
 }
 
-/* More elements than go through one slab, in chunks of which the last hangs over. */
+/* More elements than are read at a time, in chunks of which the last is not full. */
 static void large_chunks_are_read(void)
 {
 	enum { N = 300000 };
@@ -106,8 +106,8 @@ static void large_chunks_are_read(void)
 	hg_dataset_free(d);
 }
 
-/* A filter that a writer left out of one chunk, as the chunk's mask says. */
-static void a_chunk_without_one_of_its_filters_is_read(void)
+/* A writer may leave a filter out of one chunk, which the chunk's mask says. */
+static void chunk_without_one_of_its_filters_is_read(void)
 {
 	static const float feat[18] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18};
 	const hsize_t dim[2] = {6, 3}, origin[2] = {0, 0};
@@ -121,10 +121,10 @@ static void a_chunk_without_one_of_its_filters_is_read(void)
 	hg_dataset_free(d);
 }
 
-/* ---- bad ones ---- */
+/* ---- bad chunks ---- */
 
-/* Features of 6 x `cols` in one chunk, of which `bytes` are stored as they are, with filters left
- * out by the mask. */
+/* Features [6, cols] in one chunk, of which `bytes` are stored as they are. The mask says which
+ * filters are left out. */
 static void store_raw(const char *path, int filters, unsigned mask, hsize_t cols, const void *bytes,
                       size_t count)
 {
@@ -144,7 +144,7 @@ static void refuse_raw(int filters, unsigned mask, hsize_t cols, const void *byt
 	must_not_read(path, HG_ERR_FORMAT, part);
 }
 
-/* `elements` zeros as deflate has them. */
+/* Compresses `elements` zeros with deflate. */
 static size_t deflated(size_t elements, unsigned char *to, size_t room)
 {
 	float *zeros = calloc(elements, sizeof *zeros);
@@ -155,14 +155,15 @@ static size_t deflated(size_t elements, unsigned char *to, size_t room)
 	return (size_t)count;
 }
 
-/* Fewer bytes than a chunk has: those behind them belong to somebody else. 3 columns are a few
- * bytes behind, 300,000 are several megabytes: unmapped memory. */
+/* A chunk that holds fewer bytes than it should: the bytes after them are other memory of the
+ * process. With 3 columns that is a few bytes, with 300,000 several megabytes, which are not
+ * mapped. */
 static void short_chunks_are_refused(void)
 {
 	static unsigned char bytes[1 << 16];
 	static const hsize_t cols[] = {3, 300000};
 	for (int k = 0; k < 2; k++) {
-		const size_t few = k ? 60000 : 70; /* enough for what deflate may have made of it */
+		const size_t few = k ? 60000 : 70; /* enough for the output of deflate */
 		const size_t less = deflated(6 * (size_t)cols[k] - 1, bytes, sizeof bytes);
 		refuse_raw(DEFLATE, 0, cols[k], bytes, less,
 		           "/nodes/feat: the chunk at row 0, column 0 cannot be read: it inflates to less "
@@ -185,16 +186,16 @@ static void long_and_broken_chunks_are_refused(void)
 	refuse_raw(DEFLATE, 0, 3, bytes, more, "it inflates to more than a chunk");
 	const size_t right = deflated(18, bytes, sizeof bytes);
 	refuse_raw(DEFLATE, 0, 3, bytes, right - 1,
-	           "inflate() failed"); /* the stream's own sum is cut */
+	           "inflate() failed"); /* the checksum of the stream is cut off */
 	bytes[right - 1] ^= 1;
 	refuse_raw(DEFLATE, 0, 3, bytes, right, "inflate() failed");
 	refuse_raw(SHUFFLE, 0, 3, bytes, 73, "it is longer than a chunk");
 	refuse_raw(FLETCHER, 0, 3, bytes, 76, "its checksum is wrong");
 }
 
-/* One chunk short, another so much longer that the sum is right: each is measured by itself, or
- * nothing is read but the file. */
-static void lengths_that_make_up_for_each_other(void)
+/* One chunk is too short and another longer by as much, so that the total is right. Each chunk is
+ * checked by itself. */
+static void lengths_are_checked_chunk_by_chunk(void)
 {
 	static const float bytes[16] = {0};
 	const char *path = scratch(0, "pair.h5");
@@ -216,7 +217,7 @@ static void lengths_that_make_up_for_each_other(void)
 	}
 }
 
-/* HDF5 would call it zeros: a mask of which a part was forgotten. */
+/* A mask of which a chunk was never written. HDF5 would read zeros there. */
 static void chunks_that_were_never_written_are_refused(void)
 {
 	static const uint8_t ones[4] = {1, 1, 0, 0};
@@ -235,7 +236,7 @@ static void chunks_that_were_never_written_are_refused(void)
 	              "/nodes/train_mask: the chunk at element 4 cannot be read: it was never written");
 }
 
-static void a_filter_twice_is_refused(void)
+static void repeated_filter_is_refused(void)
 {
 	const hsize_t n = 6;
 	const int32_t label[6] = {0};
@@ -260,12 +261,12 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 	    TEST(all_filters_and_shapes_are_read),
 	    TEST(large_chunks_are_read),
-	    TEST(a_chunk_without_one_of_its_filters_is_read),
+	    TEST(chunk_without_one_of_its_filters_is_read),
 	    TEST(short_chunks_are_refused),
 	    TEST(long_and_broken_chunks_are_refused),
-	    TEST(lengths_that_make_up_for_each_other),
+	    TEST(lengths_are_checked_chunk_by_chunk),
 	    TEST(chunks_that_were_never_written_are_refused),
-	    TEST(a_filter_twice_is_refused),
+	    TEST(repeated_filter_is_refused),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,4 +1,5 @@
-/* h5convert as a user meets it: exit codes, one line of error, and nothing left behind. */
+/* The command line of h5convert: exit codes, one line for each error, and no file left after an
+ * error. */
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
@@ -19,12 +20,12 @@ static void one_line(const char *text)
 	CHECK_MSG(end != NULL && end[1] == 0, "expected one line, found \"%s\"", text);
 }
 
-static void help_and_formats(void)
+static void help_lists_the_formats(void)
 {
 	CHECK_EQ_I(run_convert("--help"), 0);
 	CHECK_CONTAINS(convert_out, "Examples");
 	CHECK_CONTAINS(convert_out, "--hub-degree");
-	/* lines are short, and a long text continues below its first line */
+	/* lines are short, and a long text continues on the next line */
 	CHECK_EQ_I(run_convert("--help | awk 'length > 100'"), 0);
 	CHECK_STR(convert_out, "");
 	CHECK_EQ_I(run_convert("--help | grep -A1 -e --header"), 0);
@@ -37,16 +38,16 @@ static void help_and_formats(void)
 	CHECK_CONTAINS(convert_out, "h5convert (HalfGraph) 0.");
 }
 
-/* What was printed and did not arrive is a failure: to a full disk, and to a closed descriptor,
- * whose number no file may inherit. */
-static void lost_output_is_a_fault(void)
+/* Output that is lost is a failure: on a full disk, and with a closed descriptor, whose number no
+ * other file may get. */
+static void lost_output_is_a_failure(void)
 {
 	static const char *const printing[] = {"--help", "--list-formats", "--version",
 	                                       "--inspect @/lost.h5", "--inspect @/lost.h5 --json"};
 	static const char *const lost[] = {">/dev/full", ">&-"};
 	char arguments[128];
 	write_text(scratch(0, "lost.txt"), "0 1\n");
-	/* nothing printed, nothing lost */
+	/* nothing is printed, so nothing is lost */
 	CHECK_EQ_I(run_convert("@/lost.txt -o @/lost.h5 --quiet >&-"), 0);
 	for (size_t k = 0; k < sizeof printing / sizeof printing[0]; k++)
 		for (size_t j = 0; j < 2; j++) {
@@ -62,7 +63,7 @@ static void lost_output_is_a_fault(void)
 	CHECK_STR(convert_err, "");
 }
 
-static void usage_errors(void)
+static void usage_errors_end_with_2(void)
 {
 	static const struct {
 		const char *arguments, *part;
@@ -117,7 +118,7 @@ static void usage_errors(void)
 	}
 }
 
-static void bad_input_leaves_nothing(void)
+static void bad_input_leaves_no_file(void)
 {
 	static const struct {
 		const char *name, *text, *part;
@@ -143,20 +144,21 @@ static void bad_input_leaves_nothing(void)
 	one_line(convert_err);
 }
 
-static void output_that_cannot_be_written_is_a_fault(void)
+static void output_that_cannot_be_written_is_a_failure(void)
 {
 	write_text(scratch(0, "in.txt"), "0 1\n");
 	CHECK_EQ_I(run_convert("@/in.txt -o @/no/such/out.h5"), 2);
 	CHECK_CONTAINS(convert_err, "cannot be written: No such file or directory");
 	one_line(convert_err);
-	write_text(scratch(0, "bad.txt"), "not an edge\n"); /* what cannot be written is not read for */
+	/* the input is not read if the output cannot be written */
+	write_text(scratch(0, "bad.txt"), "not an edge\n");
 	CHECK_EQ_I(run_convert("@/bad.txt -o @/no/such/out.h5"), 2);
 	CHECK_CONTAINS(convert_err, "out.h5: cannot be written");
 }
 
-/* A disk that fills up, at many moments: the first byte, the middle, the last byte. HDF5 must not
- * even crash at the end of the process. */
-static void full_disk_leaves_nothing(void)
+/* The disk is full after so many bytes: at the first byte, in the middle, at the last byte. HDF5
+ * must not crash at the end of the process either. */
+static void full_disk_leaves_no_file(void)
 {
 	struct rlimit before, small;
 	struct stat info;
@@ -165,7 +167,7 @@ static void full_disk_leaves_nothing(void)
 	CHECK(stat(scratch(0, "whole.h5"), &info) == 0 && getrlimit(RLIMIT_FSIZE, &before) == 0);
 	for (int k = 0; k <= 16; k++) {
 		small = before;
-		/* 1 KiB for the message */
+		/* leaves 1 KiB for the message */
 		small.rlim_cur =
 		    k < 16 ? (rlim_t)(1024 + (info.st_size - 1024) / 16 * k) : (rlim_t)(info.st_size - 1);
 		CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
@@ -178,7 +180,7 @@ static void full_disk_leaves_nothing(void)
 	}
 }
 
-/* The output must not be an input, whatever it is called. */
+/* The output file must not be an input file, under any name. */
 static void inputs_are_not_overwritten(void)
 {
 	static const char *const commands[] = {
@@ -214,12 +216,13 @@ static void converts_with_transforms(void)
 	CHECK_EQ_I(run_convert("--inspect @/tri.h5 --json"), 0);
 	one_line(convert_out);
 	CHECK_CONTAINS(convert_out, "\"nodes\":3,\"edges\":7");
-	CHECK_EQ_I(run_convert("--quiet @/tri.h5 --name again -o @/again.h5"), 0); /* from h5 */
+	/* the input is an HDF5 file */
+	CHECK_EQ_I(run_convert("--quiet @/tri.h5 --name again -o @/again.h5"), 0);
 	CHECK_STR(convert_out, "");
 }
 
-/* The ending _A.txt is a TU set's, not an edge list's, and a set without splits gets some. */
-static void folds_of_a_set(void)
+/* The ending _A.txt says TU, not edge list. A set without splits gets some. */
+static void set_without_splits_gets_folds(void)
 {
 	write_text(scratch(0, "in.txt"), "0 1\n");
 	CHECK_EQ_I(run_convert("@/in.txt --fold 0/3 -o @/never.h5"), 2);
@@ -234,7 +237,8 @@ static void folds_of_a_set(void)
 	CHECK_CONTAINS(convert_out, "split      train 2, val 1, test 1");
 }
 
-/* Names come from strangers' files: no byte of them drives the terminal, and JSON stays JSON. */
+/* Names come from files of others: no byte of them may control the terminal, and JSON must stay
+ * valid. */
 static void names_are_printed_harmlessly(void)
 {
 	static const struct {
@@ -292,7 +296,7 @@ static void beyond_f16_is_refused_clipped_or_kept(void)
 	hg_dataset_free(d);
 }
 
-/* Labels that leave classes out (years, for one) are said to. */
+/* Where labels leave classes out (years, for example), h5convert says so. */
 static void empty_classes_are_counted(void)
 {
 	hg_dataset *d = small_dataset();
@@ -300,7 +304,8 @@ static void empty_classes_are_counted(void)
 	must_write(d, scratch(0, "empty.h5"));
 	CHECK_EQ_I(run_convert("--inspect @/empty.h5"), 0);
 	CHECK_CONTAINS(convert_out, " empty");
-	CHECK_EQ_I(run_convert("--inspect @/empty.h5 --json | wc -c"), 0); /* not 4 GB of zeros */
+	/* so the table has no row for each of them, which would be 4 GB */
+	CHECK_EQ_I(run_convert("--inspect @/empty.h5 --json | wc -c"), 0);
 	CHECK(strtol(convert_out, NULL, 10) < 4000000);
 	d->classes = 5;
 	must_write(d, scratch(0, "empty.h5"));
@@ -309,7 +314,7 @@ static void empty_classes_are_counted(void)
 	hg_dataset_free(d);
 }
 
-static void planted_from_the_command_line(void)
+static void planted_graphs_are_made(void)
 {
 	CHECK_EQ_I(run_convert("--synthetic planted --nodes 500 --classes 4 --features 16 --degree 6 "
 	                       "--hubs 2 --hub-degree 200 --scale 2 --seed 3 -o @/p.h5"),
@@ -333,8 +338,8 @@ static void planted_from_the_command_line(void)
 	CHECK_CONTAINS(convert_err, "planted: 5 nodes, expected at least 10 per class");
 }
 
-/* h5convert with these arguments; what it says of errors goes to the file stderr. A signal that
- * comes before its handlers are in place waits for them. */
+/* Starts h5convert with these arguments. Its error output goes to the file stderr. A signal that is
+ * sent before its handlers are in place is delivered when they are. */
 static pid_t start(char **argv)
 {
 	sigset_t all, before;
@@ -353,8 +358,8 @@ static pid_t start(char **argv)
 	return child;
 }
 
-/* Start h5convert with these arguments, send it a signal a moment later: it ends with 130, however
- * early that comes. */
+/* Starts h5convert with these arguments and sends it a signal a moment later. It must end with exit
+ * code 130. */
 static void start_and_signal(char **argv, int milliseconds, int number)
 {
 	const struct timespec moment = {0, milliseconds * 1000000L};
@@ -370,8 +375,8 @@ static void start_and_signal(char **argv, int milliseconds, int number)
 	free(said);
 }
 
-/* Ctrl-C at a few moments of a long run: one line, no file, no temporary file. */
-static void interrupted_runs_leave_nothing(void)
+/* Ctrl-C at several moments of a long run: one line of output, no file, no temporary file. */
+static void interrupted_runs_leave_no_file(void)
 {
 	char path[256], program[] = "h5convert", quiet[] = "--quiet", synthetic[] = "--synthetic",
 	                planted[] = "planted", nodes[] = "--nodes", n[] = "3000000",
@@ -386,8 +391,8 @@ static void interrupted_runs_leave_nothing(void)
 	}
 }
 
-/* Ctrl-C twice while the file is being written: the second does not leave a half of it behind. */
-static void interrupted_writing_leaves_nothing(void)
+/* Ctrl-C twice while the file is being written: the second one must not leave half a file. */
+static void interrupted_writing_leaves_no_file(void)
 {
 	char path[256], program[] = "h5convert", quiet[] = "--quiet", synthetic[] = "--synthetic",
 	                planted[] = "planted", nodes[] = "--nodes", n[] = "400000",
@@ -397,22 +402,23 @@ static void interrupted_writing_leaves_nothing(void)
 	int status = 0, waited = 0;
 	snprintf(path, sizeof path, "%s", test_path("twice.h5"));
 	const pid_t child = start(argv);
-	nanosleep(&(struct timespec){0, 50000000}, NULL); /* the try at the beginning is over */
+	nanosleep(&(struct timespec){0, 50000000}, NULL); /* the attempt to open the file is over */
 	while (count_scratch(".tmp") == 0 && ++waited < 60000)
 		nanosleep(&(struct timespec){0, 500000}, NULL);
-	/* apart, or they are one; close together, or the writer has asked and cleared up */
+	/* Apart from each other, or the second is lost; but close, or the program has ended. */
 	for (int k = 0; k < 3; k++) {
 		kill(child, SIGINT);
 		nanosleep(&(struct timespec){0, 20000}, NULL);
 	}
 	CHECK(waitpid(child, &status, 0) == child);
-	/* whichever came first: the end of the file, the end of the program, the first signal */
+	/* What happens first decides: the end of the file, the end of the program, or the first
+	 * signal. */
 	CHECK(waited < 60000 && WIFEXITED(status) &&
 	      (WEXITSTATUS(status) == 130 || WEXITSTATUS(status) == 0));
 	CHECK_EQ_I(count_scratch(".tmp"), 0);
 }
 
-/* A pipe that nobody writes to, and one that stays open without a byte more. */
+/* A pipe that has no writer, and one that stays open without another byte. */
 static void waiting_for_a_pipe_can_be_ended(void)
 {
 	char path[256], target[256], program[] = "h5convert", from[] = "--from", edges[] = "edges",
@@ -433,7 +439,8 @@ static void waiting_for_a_pipe_can_be_ended(void)
 	}
 }
 
-/* Changed by another program: refused with the way out, which is taken. */
+/* A file that another program has changed is refused with a message that says how to accept it,
+ * which is then done. */
 static void changed_files_are_sealed(void)
 {
 	write_text(scratch(0, "in.txt"), "0 1\n1 2\n");
@@ -454,8 +461,8 @@ static void changed_files_are_sealed(void)
 	one_line(convert_err);
 }
 
-/* What a source holds and a dataset does not is said, once, and only to who listens. */
-static void what_is_left_out_is_said(void)
+/* Content of a source that a dataset cannot hold is reported once, and only with -v. */
+static void left_out_content_is_reported(void)
 {
 	static const int64_t shape[] = {2, 2}, pointers[] = {0, 1, 2};
 	static const int32_t columns[] = {1, 0}, labels[] = {0, 1};
@@ -491,24 +498,15 @@ static void what_is_left_out_is_said(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(help_and_formats),
-	    TEST(lost_output_is_a_fault),
-	    TEST(usage_errors),
-	    TEST(changed_files_are_sealed),
-	    TEST(bad_input_leaves_nothing),
-	    TEST(output_that_cannot_be_written_is_a_fault),
-	    TEST(full_disk_leaves_nothing),
-	    TEST(inputs_are_not_overwritten),
-	    TEST(converts_with_transforms),
-	    TEST(folds_of_a_set),
-	    TEST(names_are_printed_harmlessly),
-	    TEST(beyond_f16_is_refused_clipped_or_kept),
-	    TEST(empty_classes_are_counted),
-	    TEST(planted_from_the_command_line),
-	    TEST(interrupted_runs_leave_nothing),
-	    TEST(interrupted_writing_leaves_nothing),
-	    TEST(what_is_left_out_is_said),
-	    TEST(waiting_for_a_pipe_can_be_ended),
+	    TEST(help_lists_the_formats),         TEST(lost_output_is_a_failure),
+	    TEST(usage_errors_end_with_2),        TEST(changed_files_are_sealed),
+	    TEST(bad_input_leaves_no_file),       TEST(output_that_cannot_be_written_is_a_failure),
+	    TEST(full_disk_leaves_no_file),       TEST(inputs_are_not_overwritten),
+	    TEST(converts_with_transforms),       TEST(set_without_splits_gets_folds),
+	    TEST(names_are_printed_harmlessly),   TEST(beyond_f16_is_refused_clipped_or_kept),
+	    TEST(empty_classes_are_counted),      TEST(planted_graphs_are_made),
+	    TEST(interrupted_runs_leave_no_file), TEST(interrupted_writing_leaves_no_file),
+	    TEST(left_out_content_is_reported),   TEST(waiting_for_a_pipe_can_be_ended),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,11 +1,11 @@
-/* hg_dataset_check: each rule, broken on purpose. */
+/* hg_dataset_check: each of its rules is broken once. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
 
-static void good_ones_pass(void)
+static void good_datasets_pass(void)
 {
 	hg_dataset *d[] = {small_dataset(), small_sparse(), small_batch()};
 	for (int k = 0; k < 3; k++) {
@@ -122,7 +122,7 @@ static void each_rule_is_checked(void)
 		rules[k].spoil(d);
 		CHECK_STATUS(hg_dataset_check(d, "here", message), rules[k].status);
 		CHECK_CONTAINS(message, rules[k].part);
-		/* what cannot be used cannot be written either, and nothing appears */
+		/* such a dataset is not written either, and no file appears */
 		const char *path = scratch(0, "spoilt.h5");
 		CHECK_STATUS(hg_dataset_write(d, path, message), rules[k].status);
 		CHECK(!file_exists(path));
@@ -131,7 +131,7 @@ static void each_rule_is_checked(void)
 	}
 }
 
-static void batches_stay_apart(void)
+static void edges_between_graphs_of_a_batch_are_refused(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_dataset *d = small_batch();
@@ -167,8 +167,8 @@ static void null_arguments_are_errors(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(good_ones_pass), TEST(empty_is_legal),
-	                                         TEST(each_rule_is_checked), TEST(batches_stay_apart),
-	                                         TEST(null_arguments_are_errors)};
+	static const struct test_case cases[] = {
+	    TEST(good_datasets_pass), TEST(empty_is_legal), TEST(each_rule_is_checked),
+	    TEST(edges_between_graphs_of_a_batch_are_refused), TEST(null_arguments_are_errors)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,5 +1,5 @@
-/* The HDF5 layout: what is written comes back, is what FORMAT.md says, and the spellings of other
- * writers are read too. */
+/* The HDF5 layout. A dataset that is written can be read, the file is what FORMAT.md says, and the
+ * spellings of other writers are read, too. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@ static void round_trip(hg_dataset *d)
 	hg_dataset_free(d);
 }
 
-static void dense_f32_comes_back(void)
+static void dense_f32_is_read_back(void)
 {
 	round_trip(small_dataset());
 }
 
-static void dense_f16_comes_back(void)
+static void dense_f16_is_read_back(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_dataset *d = small_dataset();
@@ -31,7 +31,7 @@ static void dense_f16_comes_back(void)
 	round_trip(d);
 }
 
-static void sparse_comes_back(void)
+static void sparse_is_read_back(void)
 {
 	round_trip(small_sparse());
 	hg_dataset *d = small_sparse();
@@ -41,12 +41,12 @@ static void sparse_comes_back(void)
 	round_trip(d);
 }
 
-static void batch_comes_back(void)
+static void batch_is_read_back(void)
 {
 	round_trip(small_batch());
 }
 
-static void bare_graph_comes_back(void)
+static void bare_graph_is_read_back(void)
 {
 	hg_dataset *d = small_dataset();
 	void **optional[] = {(void **)&d->weight,   &d->feat,
@@ -136,12 +136,13 @@ static void infinite_feature(hg_dataset *d)
 	((float *)d->feat)[3] = -(float)HUGE_VAL;
 }
 
-/* What is written is read, as it was; what would not be read is not written. */
-static void what_is_written_is_read(void)
+/* A dataset that can be written can be read, and is the same. One that could not be read is not
+ * written. */
+static void written_datasets_can_be_read(void)
 {
 	static const struct {
 		void (*change)(hg_dataset *d);
-		const char *refused; /* NULL: it is written */
+		const char *refused; /* NULL: it can be written */
 	} table[] = {
 	    {mask_of_255, "splits: val of node 2 is 255, neither 0 nor 1"},
 	    {mask_of_2, "splits: train of node 0 is 2, neither 0 nor 1"},
@@ -187,8 +188,8 @@ static unsigned char *written(const hg_dataset *d, size_t *count)
 	return read_bytes(scratch(0, "equal.h5"), count);
 }
 
-/* A file that is read and written again is the same file, and so is that of equal values that are
- * said otherwise: weights that are all 1 or none, a type of features where there are none. */
+/* A file that is read and written again is the same file. So is that of a dataset with equal values
+ * in another form: weights that are all 1 or absent, a type of features where there are none. */
 static void equal_values_are_equal_files(void)
 {
 	static void (*const changes[])(hg_dataset * d) = {weights_of_one, no_columns, no_feature_type,
@@ -210,8 +211,8 @@ static void equal_values_are_equal_files(void)
 	}
 }
 
-/* As FORMAT.md says: little-endian types, binary16 of 15,10,5,0,10 with bias 15, the descriptor's
- * text. */
+/* The file is as FORMAT.md says: little-endian types, binary16 with fields 15, 10, 5, 0, 10 and
+ * bias 15, the text of the descriptor. */
 static void layout_is_as_specified(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
@@ -248,7 +249,7 @@ static void layout_is_as_specified(void)
 	hg_dataset_free(d);
 }
 
-/* Replace /PARENT/name by an array of another type and content. */
+/* Replaces /PARENT/name by an array of another type and content. */
 static void replace(const char *path, const char *name, hid_t file_type, hid_t memory_type,
                     int rank, const hsize_t *dim, const void *values)
 {
@@ -327,7 +328,7 @@ static void doubles_become_f32(void)
 	hg_dataset_free(d);
 }
 
-/* Counts of words, say. */
+/* Counts of words, for example. */
 static void integer_features_become_f32(void)
 {
 	static const uint8_t counts[18] = {0, 255, 3};
@@ -344,7 +345,7 @@ static void integer_features_become_f32(void)
 	hg_dataset_free(d);
 }
 
-/* Older binsparse files keep the descriptor in a string of fixed size. */
+/* Older binsparse files have the descriptor in a string of fixed size. */
 static void fixed_size_descriptor_is_read(void)
 {
 	static const char text[] = "{\"binsparse\": {\"version\": \"0.1\", \"format\": \"CSR\", "
@@ -372,7 +373,7 @@ static void fixed_size_descriptor_is_read(void)
 	hg_dataset_free(d);
 }
 
-/* The caller's HDF5 error printing is as it was before, after a success and after a failure. */
+/* After a call, failed or not, HDF5 prints errors as it did for the caller before. */
 static void error_printing_is_restored(void)
 {
 	H5E_auto2_t before = NULL, after = NULL;
@@ -386,7 +387,7 @@ static void error_printing_is_restored(void)
 	      data_after == data_before);
 }
 
-/* Another reader agrees. */
+/* Another reader, h5py, reads the same. */
 static void h5py_reads_it(void)
 {
 	if (system("python3 -c 'import h5py' >/dev/null 2>&1") != 0)
@@ -407,12 +408,12 @@ static void h5py_reads_it(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(dense_f32_comes_back),
-	    TEST(dense_f16_comes_back),
-	    TEST(sparse_comes_back),
-	    TEST(batch_comes_back),
-	    TEST(bare_graph_comes_back),
-	    TEST(what_is_written_is_read),
+	    TEST(dense_f32_is_read_back),
+	    TEST(dense_f16_is_read_back),
+	    TEST(sparse_is_read_back),
+	    TEST(batch_is_read_back),
+	    TEST(bare_graph_is_read_back),
+	    TEST(written_datasets_can_be_read),
 	    TEST(equal_values_are_equal_files),
 	    TEST(layout_is_as_specified),
 	    TEST(other_integer_types_are_read),

@@ -1,4 +1,4 @@
-/* The first line of an edge list: an edge, or the counts of what follows. */
+/* The first line of an edge list may be an edge, or the counts of what follows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static hg_status import_with(hg_header header, const char *const *paths, int cou
 	return table[k].import(paths, count, &config, d, message);
 }
 
-/* "NODES: row<col=weight ..."; "refused: MESSAGE". */
+/* The result as text: "NODES: row<col=weight ...", or "refused: MESSAGE". */
 static const char *read_as(hg_header header, const char *path)
 {
 	static char text[1024];
@@ -61,7 +61,7 @@ static const char *read_as(hg_header header, const char *path)
 	return text;
 }
 
-static void counts_are_no_edge(void)
+static void counts_are_not_taken_for_an_edge(void)
 {
 	static const struct {
 		const char *text, *expected;
@@ -70,12 +70,12 @@ static void counts_are_no_edge(void)
 	    {"3\t2\r\n0\t1\r\n1\t2\r\n", "3: 1<0 2<1"},
 	    {"3,2\n0,1\n1,2", "3: 1<0 2<1"},
 	    {"# made by hand\n\n3 2\n% more\n0 1\n1 2\n", "3: 1<0 2<1"},
-	    {"3 4\n1 2\n2 3\n3 1\n1 3\n", "3: 1<3 2<1 3<1 3<2"}, /* ids from 1 */
-	    {"3 2\n0 1 0.5\n1 2 2\n", "3: 1<0=0.5 2<1=2"},       /* two columns over three */
-	    {"3 3 2\n0 1\n1 2\n", "3: 1<0 2<1"},                 /* three over two */
-	    {"3 3 2\n0 1 0.5\n1 2 2\n", "3: 1<0=0.5 2<1=2"},     /* rows, columns, entries */
-	    {"5 2\n0 1 3\n1 2 4\n", "5: 1<0=3 2<1=4"},           /* nodes without an edge */
-	    {"2 3\n0 1 3\n1 2 4\n", "3: 1<0=3 2<1=4"},           /* edges, then nodes */
+	    {"3 4\n1 2\n2 3\n3 1\n1 3\n", "3: 1<3 2<1 3<1 3<2"}, /* ids begin at 1 */
+	    {"3 2\n0 1 0.5\n1 2 2\n", "3: 1<0=0.5 2<1=2"}, /* a header of two columns, edges of three */
+	    {"3 3 2\n0 1\n1 2\n", "3: 1<0 2<1"},           /* a header of three columns, edges of two */
+	    {"3 3 2\n0 1 0.5\n1 2 2\n", "3: 1<0=0.5 2<1=2"}, /* rows, columns, entries */
+	    {"5 2\n0 1 3\n1 2 4\n", "5: 1<0=3 2<1=4"},       /* nodes without an edge */
+	    {"2 3\n0 1 3\n1 2 4\n", "3: 1<0=3 2<1=4"},       /* edges first, then nodes */
 	    {"3 5\n0 1\n1 2\n2 0\n0 2\n1 0\n", "3: 0<1 0<2 1<0 2<0 2<1"},
 	};
 	for (size_t k = 0; k < sizeof good / sizeof good[0]; k++) {
@@ -88,7 +88,7 @@ static void counts_are_no_edge(void)
 	}
 }
 
-static void an_edge_stays_an_edge(void)
+static void edges_are_not_taken_for_counts(void)
 {
 	static const struct {
 		const char *text, *expected;
@@ -97,7 +97,7 @@ static void an_edge_stays_an_edge(void)
 	    {"1 0\n", "2: 0<1"},
 	    {"0 0\n", "1: 0<0"},
 	    {"2 3\n3 1\n1 2\n",
-	     "3: 1<3 2<1 3<2"}, /* a triangle, though 2 edges and 3 nodes would fit */
+	     "3: 1<3 2<1 3<2"}, /* a triangle, although it could be "2 edges, 3 nodes" */
 	    {"9 9\n0 1\n1 2\n", "4: 1<0 2<1 9<9"},
 	    {"1 2 2\n0 1 1\n1 2 1\n", "3: 1<0=1 2<1=3"},
 	};
@@ -111,8 +111,8 @@ static void an_edge_stays_an_edge(void)
 	}
 }
 
-/* Both readings make sense: the importer names both and takes none. */
-static void what_may_be_either_is_refused(void)
+/* Both readings make sense. The importer names both and chooses none. */
+static void ambiguous_lines_are_refused(void)
 {
 	static const struct {
 		const char *text, *part, *as_header, *as_edge;
@@ -134,7 +134,7 @@ static void what_may_be_either_is_refused(void)
 	}
 }
 
-static void a_header_must_fit(void)
+static void header_must_fit_the_edges(void)
 {
 	CHECK_CONTAINS(read_as(HG_HEADER_YES, file_of("short.txt", "3 5\n0 1\n1 2\n")),
 	               "short.txt:1: the header \"3 5\" does not count what follows: 2 edges");
@@ -148,7 +148,7 @@ static void a_header_must_fit(void)
 	CHECK_STR(read_as(HG_HEADER_YES, file_of("nothing.txt", "# nothing\n")), "0:");
 }
 
-static void every_file_has_its_first_line(void)
+static void every_file_may_have_a_header(void)
 {
 	char first[256], message[HG_DATA_MESSAGE] = "";
 	const char *paths[2] = {first, scratch(1, "second.txt")};
@@ -165,9 +165,10 @@ static void every_file_has_its_first_line(void)
 	hg_dataset_free(d);
 }
 
-/* Drawn lists. With a header in front, AUTO reads the same as NO does without it, or refuses.
- * Without one it does what NO does, or refuses, and the longer the list, the more seldom. */
-static void drawn_lists(void)
+/* Random lists. With a header in front, AUTO reads the same as NO without it, or refuses the file.
+ * Without a header it does what NO does, or refuses; the longer the list, the less often it
+ * refuses. */
+static void random_lists_are_read_or_refused(void)
 {
 	int refused = 0, misread = 0, found = 0;
 	for (int k = 0; k < 3000; k++) {
@@ -184,7 +185,7 @@ static void drawn_lists(void)
 			    (size_t)snprintf(text + used, sizeof text - used, "%d %d\n", a + from, b + from);
 		}
 		if (seen != (1u << n) - 1)
-			continue; /* nodes without an edge: not what NO reads */
+			continue; /* some nodes have no edge, which NO cannot know */
 		snprintf(expected, sizeof expected, "%s",
 		         read_as(HG_HEADER_NO, file_of("no.txt", text + head)));
 		const char *with = read_as(HG_HEADER_AUTO, file_of("with.txt", text));
@@ -202,7 +203,7 @@ static void drawn_lists(void)
 	CHECK(found > 500 && misread <= 5 && refused < 100);
 }
 
-static void h5convert_says_it(void)
+static void h5convert_has_the_option(void)
 {
 	write_text(scratch(0, "head.txt"), "3 2\n0 1\n1 2\n");
 	CHECK_EQ_I(run_convert("@/head.txt -o @/head.h5"), 0);
@@ -227,7 +228,7 @@ static void h5convert_says_it(void)
 	CHECK_CONTAINS(convert_err, "--header is for edge lists");
 }
 
-static void configurations_that_cannot_be(void)
+static void bad_configurations_are_refused(void)
 {
 	const char *path = file_of("fine.txt", "0 1\n");
 	char message[HG_DATA_MESSAGE] = "";
@@ -251,14 +252,10 @@ static void configurations_that_cannot_be(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(counts_are_no_edge),
-	    TEST(an_edge_stays_an_edge),
-	    TEST(what_may_be_either_is_refused),
-	    TEST(a_header_must_fit),
-	    TEST(every_file_has_its_first_line),
-	    TEST(drawn_lists),
-	    TEST(h5convert_says_it),
-	    TEST(configurations_that_cannot_be),
+	    TEST(counts_are_not_taken_for_an_edge), TEST(edges_are_not_taken_for_counts),
+	    TEST(ambiguous_lines_are_refused),      TEST(header_must_fit_the_edges),
+	    TEST(every_file_may_have_a_header),     TEST(random_lists_are_read_or_refused),
+	    TEST(h5convert_has_the_option),         TEST(bad_configurations_are_refused),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,5 +1,4 @@
-/* Files mean the same in every locale of the program around the library: here one with a decimal
- * comma. */
+/* Files mean the same in every locale of the program. Here it is one with a decimal comma. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +15,8 @@ static const char *file_of(const char *name, const char *text)
 	return path;
 }
 
-/* Every spelling, in both locales, gives the double that strtod gives in "C". */
-static void numbers_have_a_point(void)
+/* In both locales, every spelling of a number gives the double that strtod gives in "C". */
+static void numbers_have_a_decimal_point(void)
 {
 	static const char *const good[] = {"0",
 	                                   "-0",
@@ -58,8 +57,8 @@ static void numbers_have_a_point(void)
 	test_comma_end();
 }
 
-/* 200,000 drawn numbers, of few and of many digits, against strtod. */
-static void drawn_numbers_are_the_nearest(void)
+/* 200,000 random numbers, with few and with many digits, compared with strtod. */
+static void random_numbers_are_rounded_to_the_nearest(void)
 {
 	char text[64];
 	double value = 0;
@@ -100,7 +99,7 @@ static void same_in_both(const char *format, const char *path)
 	test_comma_end();
 }
 
-static void importers_read_a_point(void)
+static void importers_read_a_decimal_point(void)
 {
 	same_in_both("edges", file_of("weights.txt", "0 1 2.5\n1 0 0.125\n2,1,1e-3\n"));
 	same_in_both(
@@ -112,7 +111,7 @@ static void importers_read_a_point(void)
 	                     "%%MatrixMarket matrix coordinate INTEGER symmetric\n2 2 1\n2 1 3\n"));
 }
 
-static void attributes_stay_apart(void)
+static void commas_separate_attributes(void)
 {
 	write_text(scratch(1, "set_A.txt"), "1, 2\n2, 1\n");
 	write_text(scratch(1, "set_graph_indicator.txt"), "1\n1\n");
@@ -121,14 +120,14 @@ static void attributes_stay_apart(void)
 	const char *path = scratch(1, "set_A.txt");
 	test_comma_begin();
 	hg_dataset *d = must_import("tu", path);
-	CHECK_EQ_I(d->features, 2); /* "1,2" is no number */
+	CHECK_EQ_I(d->features, 2); /* "1,2" is not a number */
 	CHECK(((const float *)d->feat)[1] == 2.0f && ((const float *)d->feat)[2] == 3.5f);
 	hg_dataset_free(d);
 	test_comma_end();
 	same_in_both("tu", path);
 }
 
-static void a_comma_is_no_point(void)
+static void comma_is_not_a_decimal_point(void)
 {
 	const char *path = file_of("german.txt", "0 1 2,5\n");
 	test_comma_begin();
@@ -158,7 +157,7 @@ static void files_are_the_same_bytes(void)
 	hg_dataset_free(d);
 }
 
-static void messages_have_a_point(void)
+static void messages_have_a_decimal_point(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_dataset *d = small_dataset();
@@ -175,10 +174,14 @@ static void messages_have_a_point(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(numbers_have_a_point),     TEST(drawn_numbers_are_the_nearest),
-	    TEST(words_are_ascii),          TEST(importers_read_a_point),
-	    TEST(attributes_stay_apart),    TEST(a_comma_is_no_point),
-	    TEST(files_are_the_same_bytes), TEST(messages_have_a_point),
+	    TEST(numbers_have_a_decimal_point),
+	    TEST(random_numbers_are_rounded_to_the_nearest),
+	    TEST(words_are_ascii),
+	    TEST(importers_read_a_decimal_point),
+	    TEST(commas_separate_attributes),
+	    TEST(comma_is_not_a_decimal_point),
+	    TEST(files_are_the_same_bytes),
+	    TEST(messages_have_a_decimal_point),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

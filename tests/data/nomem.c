@@ -1,12 +1,12 @@
-/* Out of memory is a status: every allocation of the library is made to fail, one at a time (the
- * linker sends its malloc, calloc and realloc here). */
+/* Missing memory is a status. Every allocation of the library is made to fail, one at a time. (The
+ * linker redirects its malloc, calloc and realloc to this file.) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
 
-static int64_t allowed = INT64_MAX; /* allocations until the one that fails */
+static int64_t allowed = INT64_MAX; /* how many allocations succeed before one fails */
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
@@ -30,7 +30,7 @@ void *__wrap_realloc(void *memory, size_t bytes)
 	return allowed-- == 0 ? NULL : __real_realloc(memory, bytes);
 }
 
-/* Something that allocates, from *d or into it. */
+/* A call that allocates memory. It reads *d or makes it. */
 typedef hg_status (*job)(hg_dataset **d, char *message);
 
 static hg_status import_as(const char *format, const char *name, hg_dataset **d, char *message)
@@ -74,7 +74,7 @@ static hg_status job_planted(hg_dataset **d, char *message)
 	return hg_dataset_planted(&config, d, message);
 }
 
-static void make_inputs(void)
+static void inputs_are_made(void)
 {
 	static const int64_t shape[] = {2, 2};
 	static const int32_t indptr[] = {0, 2, 2}, indices[] = {1, 0}, labels[] = {0, 1};
@@ -101,13 +101,13 @@ static void make_inputs(void)
 	hg_dataset_free(sparse);
 }
 
-/* For every k the k-th allocation fails: out of memory, no dataset. When none is left to fail:
- * success. */
-static void making_datasets(void)
+/* The k-th allocation fails, for every k: the status is HG_ERR_NOMEM, and there is no dataset. When
+ * no allocation is left to fail, the call succeeds. */
+static void failed_allocations_make_no_dataset(void)
 {
 	static const job jobs[] = {job_npz,  job_edges,       job_mtx,    job_tu,
 	                           job_read, job_read_sparse, job_planted};
-	make_inputs();
+	inputs_are_made();
 	for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
 		hg_status status = HG_ERR_NOMEM;
 		int64_t k = 0;
@@ -161,8 +161,9 @@ static hg_status job_communities(hg_dataset **d, char *message)
 	return hg_dataset_reorder(*d, "community", NULL, NULL, message);
 }
 
-/* The same, and a failure leaves the dataset as it was, and no file. */
-static void changing_datasets(void)
+/* The same for calls that change a dataset: after a failure it is as before, and there is no
+ * file. */
+static void failed_allocations_change_no_dataset(void)
 {
 	static const job jobs[] = {job_write, job_symmetrize, job_loops,   job_component,
 	                           job_half,  job_fold,       job_reorder, job_communities};
@@ -233,8 +234,9 @@ static hg_state *small_state(void)
 	return state;
 }
 
-/* The same for checkpoints: no state, or no file. */
-static void checkpoints(void)
+/* The same for failed_allocations_make_no_checkpoint: after a failure there is no state, or no
+ * file. */
+static void failed_allocations_make_no_checkpoint(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_state *good = small_state();
@@ -256,14 +258,14 @@ static void checkpoints(void)
 			      (status == HG_OK || !writing || !file_exists(scratch(0, "cp.h5"))));
 			hg_state_free(state);
 		}
-		/* a writer needs two names */
+		/* a writer allocates two names */
 		CHECK_MSG(k > 2, "%d allocations only: are they counted?", (int)k);
 	}
 	hg_state_free(good);
 }
 
-/* And for states: what there was of it stays. */
-static void states(void)
+/* The same for failed_allocations_change_no_state, which keep their content. */
+static void failed_allocations_change_no_state(void)
 {
 	const hg_setting setting = {.name = "seed", .kind = HG_SETTING_INTEGER, .integer = 3};
 	hg_state *state = small_state();
@@ -284,7 +286,9 @@ static void states(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(making_datasets), TEST(changing_datasets),
-	                                         TEST(uploads), TEST(checkpoints), TEST(states)};
+	static const struct test_case cases[] = {
+	    TEST(failed_allocations_make_no_dataset), TEST(failed_allocations_change_no_dataset),
+	    TEST(uploads), TEST(failed_allocations_make_no_checkpoint),
+	    TEST(failed_allocations_change_no_state)};
 	return RUN_TESTS(argc, argv, cases);
 }

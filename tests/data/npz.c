@@ -1,4 +1,4 @@
-/* numpy archives: what is read, and what is refused. */
+/* numpy archives: which ones are read, and which are refused. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "support.h"
 
-/* Members of a small good archive; each test leaves some out or adds others. */
+/* The members of a small good archive. Each test leaves some out or adds others. */
 enum { SHAPE = 1, INDPTR = 2, INDICES = 4, LABELS = 8, SPLIT = 16, ATTR = 32, ALL = 63 };
 
 static struct npz_out *begin(const char *path, int members)
@@ -57,7 +57,7 @@ static void check_small(const char *path)
 	hg_dataset_free(d);
 }
 
-static void stored_and_deflated(void)
+static void stored_and_deflated_archives_are_read(void)
 {
 	for (int stored = 0; stored < 2; stored++) {
 		const char *path = scratch(0, "small.npz");
@@ -66,8 +66,8 @@ static void stored_and_deflated(void)
 	}
 }
 
-/* Other widths, signs and byte orders of the same numbers. */
-static void other_types(void)
+/* The same numbers with other widths, signs and byte orders. */
+static void other_types_are_read(void)
 {
 	static const unsigned char shape[] = {0, 4, 0, 4}, indptr[] = {0, 2, 3, 5, 5};
 	static const int16_t labels[] = {0, 1, -1, 1};
@@ -79,13 +79,13 @@ static void other_types(void)
 	npz_add(out, "adj_indptr", "|u1", "(5,)", indptr, sizeof indptr);
 	npz_add(out, "labels", "<i2", "(4,)", labels, sizeof labels);
 	npz_add(out, "attr_data", "<f2", "(4L,)", half, sizeof half);
-	/* not needed, not looked at */
+	/* a member that is not needed is not read */
 	npz_add(out, "class_names", "<U2", "(2,)", "aaaabbbbaaaabbbb", 16);
 	npz_end(out, 0);
 	check_small(path);
 }
 
-static void weights_and_duplicates(void)
+static void weights_of_duplicates_are_added(void)
 {
 	static const int32_t indptr[] = {0, 4, 4, 5, 5}, indices[] = {2, 1, 2, 2, 3};
 	static const double data[] = {1, 0, 2, 0.5, 1};
@@ -103,7 +103,7 @@ static void weights_and_duplicates(void)
 	hg_dataset_free(d);
 }
 
-static void dense_and_fortran(void)
+static void dense_features_in_both_orders_are_read(void)
 {
 	static const float columns[] = {1, 2, 3, 4, 5, 6, 7, 8}; /* [4, 2], column by column */
 	static const char header[] = "{'shape': (4, 2), 'fortran_order': True, 'descr': '<f4'}";
@@ -123,7 +123,7 @@ static void dense_and_fortran(void)
 	hg_dataset_free(d);
 }
 
-static void one_hot_labels(void)
+static void one_hot_labels_are_read(void)
 {
 	static const int64_t shape[] = {4, 3};
 	static const int32_t indptr[] = {0, 1, 1, 2, 3}, indices[] = {2, 0, 1};
@@ -139,9 +139,9 @@ static void one_hot_labels(void)
 	hg_dataset_free(d);
 }
 
-/* Four nodes, and a label that makes more classes than that: only where the archive says so. And
+/* Four nodes, and a label that would make more classes than that: only if the archive says so. And
  * classes that no label has. */
-static void classes_as_the_archive_says(void)
+static void archive_may_declare_classes(void)
 {
 	static const int64_t shape[] = {4, 6}, meant[] = {9};
 	static const int32_t indptr[] = {0, 1, 1, 2, 3}, indices[] = {2, 0, 1},
@@ -342,7 +342,7 @@ static const struct {
      "member labels.npy: header of 2147483647 bytes in a member of 28"},
 };
 
-static void each_fault_is_named(void)
+static void each_fault_is_refused_by_name(void)
 {
 	for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) {
 		const char *path = scratch(0, "bad.npz");
@@ -353,7 +353,7 @@ static void each_fault_is_named(void)
 	}
 }
 
-static void missing_members(void)
+static void missing_members_are_refused(void)
 {
 	static const struct {
 		int without;
@@ -373,7 +373,7 @@ static void missing_members(void)
 	    "member adj_matrix.npy holds pickled Python objects, which are refused and never executed");
 }
 
-static void not_archives(void)
+static void files_that_are_no_archives_are_refused(void)
 {
 	must_refuse("npz", scratch(0, "absent.npz"), HG_ERR_IO, "No such file or directory");
 	write_text(scratch(0, "text.npz"), "no zip");
@@ -390,8 +390,8 @@ static void not_archives(void)
 	free(bytes);
 }
 
-/* Where `name` has its entry in the zip's directory: the offset of its declared, uncompressed size
- * (the entry's bytes 24 to 27; its name starts at 46). */
+/* Finds the entry of `name` in the directory of the zip file. Returns the offset of its declared
+ * size, bytes 24 to 27 of the entry; its name begins at byte 46. */
 static size_t directory_size_field(const unsigned char *bytes, size_t count, const char *name)
 {
 	for (size_t at = 0; at + 46 + strlen(name) < count; at++)
@@ -401,9 +401,8 @@ static size_t directory_size_field(const unsigned char *bytes, size_t count, con
 	test_fail(__FILE__, __LINE__, "no directory entry of %s", name);
 }
 
-/* A zip bomb lies about sizes: more declared than the stored bytes can hold, or less than really
- * comes out. */
-static void declared_against_actual_size(void)
+/* A zip bomb declares a wrong size: more than the stored bytes can hold, or less than they give. */
+static void declared_sizes_are_checked(void)
 {
 	size_t count = 0;
 	npz_end(begin(scratch(0, "honest.npz"), ALL), 0);
@@ -416,14 +415,14 @@ static void declared_against_actual_size(void)
 	must_refuse("npz", scratch(1, "bomb.npz"), HG_ERR_FORMAT,
 	            "member labels.npy: declares 2130706432 bytes out of");
 	memcpy(bytes + at, was, 4);
-	/* 4 bytes fewer than there are, and a header that agrees */
+	/* 4 bytes fewer than there are, with a header that agrees */
 	bytes[at] = (unsigned char)(bytes[at] - 4);
 	write_bytes(scratch(1, "bomb.npz"), bytes, count);
 	must_refuse("npz", scratch(1, "bomb.npz"), HG_ERR_FORMAT, "member labels.npy");
 	free(bytes);
 }
 
-/* 64 MiB of zeros in 64 KiB: legal zip, but the header knows better. */
+/* 64 MiB of zeros in 64 KiB are a legal zip file, but the array's header declares less. */
 static void compressed_padding_is_not_unpacked(void)
 {
 	const size_t size = 64u << 20;
@@ -444,16 +443,16 @@ static void compressed_padding_is_not_unpacked(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(stored_and_deflated),
-	    TEST(other_types),
-	    TEST(weights_and_duplicates),
-	    TEST(dense_and_fortran),
-	    TEST(one_hot_labels),
-	    TEST(classes_as_the_archive_says),
-	    TEST(each_fault_is_named),
-	    TEST(missing_members),
-	    TEST(not_archives),
-	    TEST(declared_against_actual_size),
+	    TEST(stored_and_deflated_archives_are_read),
+	    TEST(other_types_are_read),
+	    TEST(weights_of_duplicates_are_added),
+	    TEST(dense_features_in_both_orders_are_read),
+	    TEST(one_hot_labels_are_read),
+	    TEST(archive_may_declare_classes),
+	    TEST(each_fault_is_refused_by_name),
+	    TEST(missing_members_are_refused),
+	    TEST(files_that_are_no_archives_are_refused),
+	    TEST(declared_sizes_are_checked),
 	    TEST(compressed_padding_is_not_unpacked),
 	};
 	return RUN_TESTS(argc, argv, cases);

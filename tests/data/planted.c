@@ -1,4 +1,4 @@
-/* The planted generator: what it promises, and the same numbers on every machine. */
+/* The generator of planted datasets: its promises, and the same numbers on every machine. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void same_seed_same_numbers(void)
 	config.seed = 7;
 	hg_dataset *a = planted(&config), *b = planted(&config);
 	check_same(a, b);
-	/* also on other machines and compilers (little-endian ones: the bytes are hashed) */
+	/* The same on other machines and compilers, if they are little-endian: the bytes are hashed. */
 	CHECK_MSG(hash_dataset(a) == UINT64_C(0xE993B3211ED31ADF), "hash is %llx",
 	          (unsigned long long)hash_dataset(a));
 	config.seed = 8;
@@ -52,7 +52,7 @@ static void same_seed_same_numbers(void)
 	hg_dataset_free(c);
 }
 
-static void is_what_it_says(void)
+static void dataset_has_the_promised_properties(void)
 {
 	hg_planted_config config = HG_PLANTED_CONFIG_INIT;
 	hg_dataset *d = planted(&config);
@@ -75,13 +75,15 @@ static void is_what_it_says(void)
 	CHECK(split[0] == 1000 && split[1] == 1000 && split[2] == 8000);
 	for (int c = 0; c < 8; c++)
 		CHECK_EQ_I(per_class[c], 1250);
-	/* degree 10, less the pairs that met twice; 0.8 inside and an eighth of the rest */
+	/* Degree 10, less the pairs that were drawn twice. 0.8 of the edges stay inside, and an eighth
+	 * of the others. */
 	CHECK_WITHIN((double)ordinary / (double)d->nodes, 9.6, 0.4);
 	CHECK_WITHIN((double)inside / (double)ordinary, 0.825, 0.02);
 	hg_dataset_free(d);
 }
 
-/* The point of it: at a hub, sums pass 65504 while every value, and every mean, stays small. */
+/* What the generator is for: at a hub, sums exceed 65504, while every value and every mean stays
+ * small. */
 static void hub_sums_overflow_f16(void)
 {
 	hg_planted_config config = HG_PLANTED_CONFIG_INIT;
@@ -127,7 +129,7 @@ static void degrees_follow_a_power_law(void)
 	hg_dataset_free(d);
 }
 
-static void bad_configurations(void)
+static void bad_configurations_are_refused(void)
 {
 	static const struct {
 		hg_planted_config config;
@@ -155,7 +157,7 @@ static void bad_configurations(void)
 	}
 }
 
-/* Asked `calls` times so far, of which the last says stop; the different works it was told. */
+/* How often the callback was called, which call says stop, and the phases that it was told. */
 struct watcher {
 	int allowed, calls, works;
 	const char *what;
@@ -170,7 +172,7 @@ static int stop_then(void *user, const char *what, int64_t done, int64_t total)
 	return w->calls++ == w->allowed;
 }
 
-/* Every work asks, from the first on, and the first "stop" is the last question. */
+/* Every phase calls the callback, and the first call that says stop is the last one. */
 static void stops_on_request(void)
 {
 	hg_status status = HG_ERR_STATE;
@@ -196,8 +198,8 @@ static void stops_on_request(void)
 	CHECK_EQ_I(w.works, 7); /* nodes, degrees, edges, hubs, labels, splits, features */
 }
 
-/* A long work asks all the time, not only at its beginning. */
-static void asks_while_it_works(void)
+/* A long phase calls the callback again and again, not only at its beginning. */
+static void callback_is_called_all_the_time(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	struct watcher w = {.allowed = 60};
@@ -207,12 +209,12 @@ static void asks_while_it_works(void)
 	config.nodes = 2000000;
 	config.progress = &progress;
 	CHECK_STATUS(hg_dataset_planted(&config, &d, message), HG_ERR_STATE);
-	/* 31 slabs of the identity, 30 of the shuffle (one question each) */
+	/* 31 slabs of the identity and 30 of the shuffle, with one call each */
 	CHECK_CONTAINS(message, "stopped on request while planting nodes");
 	CHECK_EQ_I(w.calls, 61);
 }
 
-static void more_than_the_machine_has(void)
+static void more_memory_than_there_is_is_refused(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_planted_config config = HG_PLANTED_CONFIG_INIT;
@@ -232,9 +234,9 @@ static void more_than_the_machine_has(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(same_seed_same_numbers), TEST(is_what_it_says),
-	    TEST(hub_sums_overflow_f16),  TEST(degrees_follow_a_power_law),
-	    TEST(bad_configurations),     TEST(stops_on_request),
-	    TEST(asks_while_it_works),    TEST(more_than_the_machine_has)};
+	    TEST(same_seed_same_numbers),          TEST(dataset_has_the_promised_properties),
+	    TEST(hub_sums_overflow_f16),           TEST(degrees_follow_a_power_law),
+	    TEST(bad_configurations_are_refused),  TEST(stops_on_request),
+	    TEST(callback_is_called_all_the_time), TEST(more_memory_than_there_is_is_refused)};
 	return RUN_TESTS(argc, argv, cases);
 }

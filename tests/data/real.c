@@ -1,4 +1,4 @@
-/* Real datasets, where HG_DATA names their directory: the counts that are published for these
+/* Real datasets, if HG_DATA names their directory: the counts that are published for these
  * files. */
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static const struct expected epinions = {
 static const struct expected chesapeake = {"mtx", "mtx/chesapeake.mtx", 39, 340, 33, 0, 0, 0, 0, 0,
                                            0};
 
-/* Import, symmetrise, compare, and through a file and back. */
+/* Imports a dataset, makes it symmetric, compares its counts, writes it and reads it again. */
 static void check_real(const struct expected *x)
 {
 	char message[HG_DATA_MESSAGE] = "";
@@ -136,7 +136,7 @@ static void pickles_are_refused(void)
 	            "holds pickled Python objects, which are refused and never executed");
 }
 
-static void plain_csv_edges_are_read(void)
+static void csv_edges_are_read(void)
 {
 	hg_dataset *d = must_import("edges", real("musae/DE_edges.csv.gz"));
 	CHECK_EQ_I(d->nodes, 9498);
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
 	    TEST(gnutella_keeps_explicit_zeros),
 	    TEST(citeseer_has_unlabelled_nodes),
 	    TEST(pickles_are_refused),
-	    TEST(plain_csv_edges_are_read),
+	    TEST(csv_edges_are_read),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

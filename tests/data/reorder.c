@@ -1,5 +1,5 @@
-/* Datasets in another order: everything of a node moves with it, the file remembers, and the way
- * back ends where it began. */
+/* Datasets in another order. Everything of a node moves with it, the file remembers the old
+ * numbers, and going back restores the first dataset. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static float weight_at(const hg_dataset *d, int64_t i, int64_t j)
 	return -1000;
 }
 
-/* Node k of `moved` is node order[k] of `d`, in all that it has. */
+/* Checks that node k of `moved` is node order[k] of `d`, in everything that belongs to it. */
 static void check_moved(const hg_dataset *d, const hg_dataset *moved, const int32_t *order)
 {
 	CHECK(moved->nodes == d->nodes && moved->edges == d->edges && moved->features == d->features &&
@@ -46,7 +46,7 @@ static void check_moved(const hg_dataset *d, const hg_dataset *moved, const int3
 static hg_dataset *small(int kind)
 {
 	hg_dataset *d = kind == 0 ? small_dataset() : kind == 1 ? small_sparse() : small_batch();
-	if (kind == 1) { /* no numbers of its own: the old ones are what is remembered */
+	if (kind == 1) { /* a dataset without ids of its own remembers the old numbers */
 		free(d->orig_id);
 		d->orig_id = NULL;
 	}
@@ -75,7 +75,7 @@ static void all_of_a_node_moves(void)
 	}
 }
 
-/* Through several orders the first one is remembered, and equal files come out at the end. */
+/* After several orders the first one is remembered, and going back gives an equal file. */
 static void every_method_can_be_undone(void)
 {
 	static const char *const methods[] = {"community", "degree", "leading", "rcm", "auto", NULL};
@@ -100,7 +100,7 @@ static void every_method_can_be_undone(void)
 	hg_dataset_free(before);
 }
 
-static void the_smallest_datasets(void)
+static void smallest_datasets_are_reordered(void)
 {
 	static const char *const methods[] = {"community", "degree", "leading", "rcm", "auto"};
 	char message[HG_DATA_MESSAGE] = "";
@@ -117,9 +117,9 @@ static void the_smallest_datasets(void)
 		}
 }
 
-/* A part of the nodes has a numbering of its own; the user's numbers stay, and its order can be
- * undone as the whole's could. */
-static void components_keep_the_numbers(void)
+/* The largest component has numbers of its own. The user's ids stay, and its order can be undone
+ * like that of the whole. */
+static void components_keep_the_ids(void)
 {
 	static const int32_t order[] = {5, 4, 3, 2, 1, 0};
 	char message[HG_DATA_MESSAGE] = "";
@@ -176,7 +176,7 @@ static void refusals_change_nothing(void)
 	hg_dataset_free(before);
 }
 
-static void from_the_command_line(void)
+static void h5convert_reorders(void)
 {
 	size_t a = 0, b = 0;
 	CHECK_EQ_I(run_convert("--synthetic planted --nodes 3000 --classes 30 --degree 20 --hub-degree "
@@ -208,8 +208,8 @@ static void from_the_command_line(void)
 	CHECK_CONTAINS(convert_err, "in its original order");
 }
 
-/* Real graphs: there and back is the same file's content. */
-static void real_graphs_come_back(void)
+/* Real graphs: reordered and restored, the content of the file is the same. */
+static void real_graphs_are_restored(void)
 {
 	static const char *const files[] = {"planetoid_npz/cora.npz", "planetoid_npz/citeseer.npz",
 	                                    "gnnbench_npz/amazon_computers.npz"};
@@ -236,10 +236,13 @@ static void real_graphs_come_back(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(all_of_a_node_moves),     TEST(every_method_can_be_undone),
-	    TEST(the_smallest_datasets),   TEST(components_keep_the_numbers),
-	    TEST(refusals_change_nothing), TEST(from_the_command_line),
-	    TEST(real_graphs_come_back),
+	    TEST(all_of_a_node_moves),
+	    TEST(every_method_can_be_undone),
+	    TEST(smallest_datasets_are_reordered),
+	    TEST(components_keep_the_ids),
+	    TEST(refusals_change_nothing),
+	    TEST(h5convert_reorders),
+	    TEST(real_graphs_are_restored),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

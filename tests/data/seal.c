@@ -1,5 +1,5 @@
-/* The checksum of a file: every damage is refused before libhdf5 sees it, the file is an ordinary
- * HDF5 file nevertheless, and what another program changed on purpose can be had. */
+/* The checksum of a file. All damage is refused before libhdf5 reads it, the file is an ordinary
+ * HDF5 file nevertheless, and a file that another program has changed can be accepted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 enum { BLOCK = 512 };
 #define MISFIT "does not fit its checksum: it is damaged or cut off, or another program changed it"
 
-/* The pieces that a hash is fed with do not matter; sums as of the reference implementation. */
+/* A hash does not depend on the pieces in which it gets the bytes, and is that of the reference
+ * implementation. */
 static void hashes_are_xxh64(void)
 {
 	static const struct {
@@ -45,7 +46,7 @@ static unsigned char *good_file(const char *path, size_t *count)
 	return read_bytes(path, count);
 }
 
-/* Every bit of the block, every byte of the rest. */
+/* Every bit of the user block is flipped, and a bit in every byte of the rest. */
 static void every_flipped_bit_is_refused(void)
 {
 	size_t count = 0;
@@ -60,8 +61,8 @@ static void every_flipped_bit_is_refused(void)
 	free(bytes);
 }
 
-/* Damage in the block and behind it is not taken for a file that never had a checksum. */
-static void a_lost_checksum_is_no_missing_one(void)
+/* A file with a damaged block is not taken for a file without a checksum. */
+static void damaged_checksum_is_not_a_missing_one(void)
 {
 	size_t count = 0;
 	const char *path = scratch(0, "lost.h5");
@@ -86,7 +87,7 @@ static void a_lost_checksum_is_no_missing_one(void)
 	free(bytes);
 }
 
-static void more_and_fewer_bytes_are_refused(void)
+static void files_of_another_length_are_refused(void)
 {
 	size_t count = 0;
 	const char *path = scratch(0, "length.h5");
@@ -102,8 +103,8 @@ static void more_and_fewer_bytes_are_refused(void)
 	free(bytes);
 }
 
-/* Without the block it is the same HDF5 file, as every tool that knows user blocks makes one. */
-static void without_the_block_it_is_a_plain_file(void)
+/* Without its user block it is the same HDF5 file, as for every tool that knows user blocks. */
+static void file_without_its_block_is_plain_hdf5(void)
 {
 	hg_dataset *d = small_dataset();
 	const char *path = scratch(0, "plain.h5");
@@ -131,8 +132,9 @@ static void set_label(const char *path, int32_t value)
 	H5Fclose(file);
 }
 
-/* Changed by another program: refused with a way out, which checks the content like any reader. */
-static void what_was_changed_on_purpose_can_be_sealed(void)
+/* A file that another program has changed is refused with a message that says how to accept it.
+ * Accepting it checks the content like every reader. */
+static void changed_files_can_be_sealed(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	size_t count = 0;
@@ -145,14 +147,14 @@ static void what_was_changed_on_purpose_can_be_sealed(void)
 	hg_dataset *d = must_read(path);
 	CHECK_EQ_I(d->label[0], 2);
 	hg_dataset_free(d);
-	set_label(path, 7); /* of 3 classes */
+	set_label(path, 7); /* the file has 3 classes */
 	CHECK_STATUS(hg_file_seal(path, message), HG_ERR_FORMAT);
 	CHECK_CONTAINS(message, "edit.h5: labels: node 0 has label 7, but there are 3 classes");
 	must_not_read(path, HG_ERR_FORMAT, MISFIT);
 	CHECK_EQ_I(count_scratch(".tmp"), 0);
 }
 
-/* A file of another program gets one, and is then as safe as ours. */
+/* The file of another program can get a checksum, and is then protected like ours. */
 static void files_of_others_can_be_sealed(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
@@ -165,7 +167,7 @@ static void files_of_others_can_be_sealed(void)
 	CHECK(again == count && memcmp(bytes, ours, count) == 0);
 	free(ours);
 	unseal(path);
-	set_label(path, 1); /* HDF5 notes that the data begin at byte 0 now */
+	set_label(path, 1); /* HDF5 then stores that the data begin at byte 0 */
 	CHECK_STATUS(hg_file_seal(path, message), HG_OK);
 	hg_dataset *d = must_read(path);
 	CHECK_EQ_I(d->label[0], 1);
@@ -188,10 +190,10 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 	    TEST(hashes_are_xxh64),
 	    TEST(every_flipped_bit_is_refused),
-	    TEST(a_lost_checksum_is_no_missing_one),
-	    TEST(more_and_fewer_bytes_are_refused),
-	    TEST(without_the_block_it_is_a_plain_file),
-	    TEST(what_was_changed_on_purpose_can_be_sealed),
+	    TEST(damaged_checksum_is_not_a_missing_one),
+	    TEST(files_of_another_length_are_refused),
+	    TEST(file_without_its_block_is_plain_hdf5),
+	    TEST(changed_files_can_be_sealed),
 	    TEST(files_of_others_can_be_sealed),
 	};
 	return RUN_TESTS(argc, argv, cases);

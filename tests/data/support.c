@@ -318,7 +318,7 @@ int run_convert(const char *arguments)
 	for (const char *c = arguments; *c; c++) {
 		used += (size_t)snprintf(command + used, sizeof command - used, "%.*s",
 		                         *c == '@' ? (int)sizeof directory : 1, *c == '@' ? directory : c);
-		CHECK(used < sizeof command - 600); /* room for the rest */
+		CHECK(used < sizeof command - 600); /* room for the rest of the command */
 	}
 	snprintf(command + used, sizeof command - used, " ; } >\"%s\" 2>\"%s\" </dev/null", out_path,
 	         err_path);

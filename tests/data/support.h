@@ -7,49 +7,51 @@
 #include "halfgraph/data.h"
 #include "harness.h"
 
-/* A path in the scratch directory, in a static buffer of its own for each `slot` (0 to 3). */
+/* A path in the scratch directory, in a static buffer for each `slot` (0 to 3). */
 const char *scratch(int slot, const char *name);
 void write_bytes(const char *path, const void *bytes, size_t count);
 void write_text(const char *path, const char *text);
-/* Take the checksum off: the file of a program that knows none, which HDF5 may change. */
+/* Removes the checksum. The file is then like that of a program that knows none, and HDF5 may
+ * change it. */
 void unseal(const char *path);
-/* The whole file, malloc'd. */
+/* Reads a whole file. The caller frees the bytes. */
 unsigned char *read_bytes(const char *path, size_t *count);
 int file_exists(const char *path);
-/* Files in the scratch directory whose names hold `part`. */
+/* How many files in the scratch directory have `part` in their names. */
 int count_scratch(const char *part);
 
-/* A small dataset with everything in it: 6 nodes, 11 directed edges, weights, 3 dense features, 3
- * classes, one unlabelled node, splits, original ids. */
+/* A small dataset with everything that a dataset can have: 6 nodes, 11 directed edges, weights, 3
+ * dense features, 3 classes, one unlabelled node, splits, original ids. */
 hg_dataset *small_dataset(void);
-/* Its features sparse instead. */
+/* The same with sparse features. */
 hg_dataset *small_sparse(void);
 /* Two graphs of 3 nodes each. */
 hg_dataset *small_batch(void);
-/* Field by field, bit by bit. */
+/* Compares two datasets, all fields and all bits. */
 void check_same(const hg_dataset *a, const hg_dataset *b);
 
-/* Calls that must work in a test. */
+/* Calls that must succeed. */
 hg_dataset *must_read(const char *path);
 void must_write(const hg_dataset *d, const char *path);
 hg_dataset *must_import(const char *format, const char *path);
-/* The import must fail with a status and a one-line message that holds `part`, and leave NULL. */
+/* The import must fail with this status and one line of message that contains `part`, and give no
+ * dataset. */
 void must_refuse(const char *format, const char *path, hg_status status, const char *part);
 void must_not_read(const char *path, hg_status status, const char *part);
 
-/* A numpy archive being made. npz_add: descr such as "<i4", shape such as "(3,)", the elements'
- * bytes. */
+/* A numpy archive that is being written. npz_add: descr such as "<i4", shape such as "(3,)", the
+ * bytes of the elements. */
 struct npz_out;
 struct npz_out *npz_begin(const char *path);
 void npz_add(struct npz_out *out, const char *key, const char *descr, const char *shape,
              const void *bytes, size_t count);
-/* A member as it is. */
+/* Adds a member as it is. */
 void npz_raw(struct npz_out *out, const char *name, const void *bytes, size_t count);
 /* stored 1: members are not compressed */
 void npz_end(struct npz_out *out, int stored);
 
-/* Run h5convert with these arguments, a shell line in which @ stands for the scratch directory; its
- * exit code. What it printed is kept until the next run. */
+/* Runs h5convert with these arguments, a shell line in which @ stands for the scratch directory.
+ * Returns its exit code. What it prints is kept until the next run. */
 int run_convert(const char *arguments);
 extern char convert_out[4096], convert_err[4096];
 

@@ -13,7 +13,7 @@ static const char *file_of(const char *name, const char *text)
 	return path;
 }
 
-/* "row:col=weight row:col ..." of all entries */
+/* All entries as text: "row:col=weight row:col ...". */
 static void check_entries(const hg_dataset *d, const char *expected)
 {
 	char text[1024] = "";
@@ -61,14 +61,14 @@ static void third_column_is_a_weight(void)
 	hg_dataset_free(d);
 }
 
-static void csv_may_have_a_heading(void)
+static void csv_may_have_a_header(void)
 {
 	hg_dataset *d = must_import("edges", file_of("pairs.csv", "id_1,id_2\n0,1\n"));
 	check_entries(d, "1:0");
 	hg_dataset_free(d);
 }
 
-static void no_edges_is_an_empty_graph(void)
+static void list_without_edges_is_an_empty_graph(void)
 {
 	hg_dataset *d = must_import("edges", file_of("empty.txt", "# nothing\n"));
 	CHECK(d->nodes == 0 && d->edges == 0);
@@ -81,7 +81,7 @@ static void gzip_is_read(void)
 	snprintf(path, sizeof path, "%s", scratch(0, "zipped.txt.gz"));
 	gzFile file = gzopen(path, "wb");
 	CHECK(file != NULL);
-	for (int i = 0; i < 100000; i++) /* several buffers long */
+	for (int i = 0; i < 100000; i++) /* longer than several buffers */
 		CHECK(gzprintf(file, "%d %d\r\n", i, (i + 1) % 100000) > 0);
 	CHECK_EQ_I(gzclose(file), Z_OK);
 	hg_dataset *d = must_import("edges", path);
@@ -97,7 +97,7 @@ static void gzip_is_read(void)
 	free(bytes);
 }
 
-/* Append a gzip member that holds `text`, then `tail` as it is. */
+/* Appends a gzip member that contains `text`, and then `tail` as it is. */
 static void gzip_append(const char *path, const char *text, const char *tail, size_t tail_bytes)
 {
 	gzFile file = gzopen(path, "ab");
@@ -106,16 +106,16 @@ static void gzip_append(const char *path, const char *text, const char *tail, si
 	CHECK(raw != NULL && fwrite(tail, 1, tail_bytes, raw) == tail_bytes && fclose(raw) == 0);
 }
 
-static void what_follows_a_gzip_member(void)
+static void gzip_may_have_members_and_padding(void)
 {
 	static const char zeros[100000] = {0}; /* longer than a buffer */
 	const char *path = scratch(1, "members.txt.gz");
 	gzip_append(path, "0 1\n1 ", "", 0);
-	gzip_append(path, "2\n", zeros, sizeof zeros); /* padded as tapes are */
+	gzip_append(path, "2\n", zeros, sizeof zeros); /* padded with zeros, as on tapes */
 	hg_dataset *d = must_import("edges", path);
 	check_entries(d, "1:0 2:1");
 	hg_dataset_free(d);
-	gzip_append(path, "", "", 0); /* no member may follow the padding */
+	gzip_append(path, "", "", 0); /* after padding, no other member may follow */
 	must_refuse("edges", path, HG_ERR_FORMAT, "the gzip data end here, but the file goes on");
 	static const char *const tails[] = {"5 6\n", "\x1f", "\x1f\x8c", "\x1f\x8b"};
 	static const char *const parts[] = {"at byte 24: the gzip data end here",
@@ -138,7 +138,7 @@ static void empty_files_are_refused(void)
 	            "zero.txt.gz: is empty: 0 bytes");
 }
 
-static void bad_edge_lists(void)
+static void bad_edge_lists_are_refused(void)
 {
 	static const struct {
 		const char *text, *part;
@@ -178,7 +178,7 @@ static void bad_edge_lists(void)
 	            "long.txt:1: the line is longer than 262144 bytes");
 }
 
-static void every_field_and_symmetry(void)
+static void every_field_and_symmetry_is_read(void)
 {
 	static const struct {
 		const char *banner, *body, *entries;
@@ -207,7 +207,7 @@ static void every_field_and_symmetry(void)
 	}
 }
 
-static void bad_matrices(void)
+static void bad_matrices_are_refused(void)
 {
 	static const struct {
 		const char *text, *part;
@@ -273,14 +273,14 @@ int main(int argc, char **argv)
 	    TEST(edges_become_destination_rows),
 	    TEST(ids_are_remapped),
 	    TEST(third_column_is_a_weight),
-	    TEST(csv_may_have_a_heading),
-	    TEST(no_edges_is_an_empty_graph),
+	    TEST(csv_may_have_a_header),
+	    TEST(list_without_edges_is_an_empty_graph),
 	    TEST(gzip_is_read),
-	    TEST(what_follows_a_gzip_member),
+	    TEST(gzip_may_have_members_and_padding),
 	    TEST(empty_files_are_refused),
-	    TEST(bad_edge_lists),
-	    TEST(every_field_and_symmetry),
-	    TEST(bad_matrices),
+	    TEST(bad_edge_lists_are_refused),
+	    TEST(every_field_and_symmetry_is_read),
+	    TEST(bad_matrices_are_refused),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

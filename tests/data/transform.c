@@ -34,7 +34,7 @@ static void self_loops_are_added_once(void)
 	hg_dataset *d = small_dataset();
 	CHECK_OK(hg_dataset_self_loops(d, message));
 	CHECK_OK(hg_dataset_check(d, "loops", message));
-	CHECK_EQ_I(d->edges, 16); /* node 4 had one */
+	CHECK_EQ_I(d->edges, 16); /* node 4 had one already */
 	for (int64_t i = 0; i < d->nodes; i++)
 		CHECK(weight_at(d, i, i) == 1);
 	CHECK_OK(hg_dataset_self_loops(d, message));
@@ -42,8 +42,8 @@ static void self_loops_are_added_once(void)
 	hg_dataset_free(d);
 }
 
-/* Nodes 0 to 4 hang together, node 5 is alone. */
-static void largest_component_keeps_everything_of_a_node(void)
+/* Nodes 0 to 4 are connected, node 5 is alone. */
+static void largest_component_keeps_all_fields(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_dataset *all[] = {small_dataset(), small_sparse()};
@@ -102,7 +102,7 @@ static void row_normalize_divides_by_the_absolute_sum(void)
 	hg_dataset_free(d);
 }
 
-static void features_beyond_f16_are_named_or_clipped(void)
+static void features_beyond_f16_are_reported_or_clipped(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_dataset *d = small_dataset();
@@ -135,10 +135,10 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 	    TEST(symmetrize_keeps_the_larger),
 	    TEST(self_loops_are_added_once),
-	    TEST(largest_component_keeps_everything_of_a_node),
+	    TEST(largest_component_keeps_all_fields),
 	    TEST(largest_component_renumbers),
 	    TEST(row_normalize_divides_by_the_absolute_sum),
-	    TEST(features_beyond_f16_are_named_or_clipped),
+	    TEST(features_beyond_f16_are_reported_or_clipped),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

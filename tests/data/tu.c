@@ -1,12 +1,12 @@
-/* TU Dortmund's text files, and folds. */
+/* The text files of TU Dortmund, and folds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
 
-/* Parts of a set of the name "set"; NULL: no such file. Three graphs: a path of three nodes, one
- * node, a pair. */
+/* The files of a set with the name "set"; NULL: there is no such file. Three graphs: a path of
+ * three nodes, one node, a pair of nodes. */
 struct parts {
 	const char *edges, *indicator, *graph_labels, *node_labels, *attributes;
 };
@@ -28,7 +28,7 @@ static const char *set_of(const struct parts *p)
 	return scratch(0, "set_A.txt");
 }
 
-static void a_set_is_a_batch(void)
+static void set_is_a_batch_of_graphs(void)
 {
 	static const int64_t graph_ptr[] = {0, 3, 4, 6}, rowptr[] = {0, 1, 3, 4, 4, 5, 6};
 	static const int32_t col[] = {1, 0, 2, 1, 5, 4}, label[] = {1, 0, 1},
@@ -48,7 +48,7 @@ static void a_set_is_a_batch(void)
 	hg_dataset_free(d);
 }
 
-static void attributes_stand_before_labels(void)
+static void attributes_come_before_labels(void)
 {
 	static const float both[] = {0.5f, -1, 0, 1, 0, 2, 3, 1, 0, 0, 0,    0, 0, 1, 0,
 	                             1,    1,  0, 1, 0, 4, 4, 0, 0, 1, 1e3f, 0, 0, 1, 0};
@@ -80,7 +80,7 @@ static void graphs_may_be_empty(void)
 	hg_dataset_free(d);
 }
 
-static void bad_sets(void)
+static void bad_sets_are_refused(void)
 {
 	static const struct {
 		struct parts parts;
@@ -160,9 +160,9 @@ static hg_dataset *labelled(void)
 	return d;
 }
 
-/* Every labelled row is tested once, in the folds' turn; what one fold validates the next one
- * tests; classes are dealt out evenly, and the deck is shuffled. */
-static void folds_cover_everything_once(void)
+/* Every labelled row is in the test split of one fold. The validation split of a fold is the test
+ * split of the next one. Classes are spread evenly over the folds, in random order. */
+static void folds_test_every_row_once(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	int tested[100] = {0}, in_order = 0;
@@ -191,8 +191,8 @@ static void folds_cover_everything_once(void)
 	hg_dataset_free(d);
 }
 
-/* A node is in the same set in whatever order it comes. */
-static void an_order_changes_no_fold(void)
+/* A node is in the same split, whatever the order of the nodes is. */
+static void order_of_nodes_changes_no_fold(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	int32_t reversed[100];
@@ -209,7 +209,7 @@ static void an_order_changes_no_fold(void)
 	hg_dataset_free(other);
 }
 
-static void folds_that_cannot_be(void)
+static void impossible_folds_are_refused(void)
 {
 	static const int64_t bad[][2] = {{0, 2}, {-1, 5}, {5, 5}, {0, -3}, {0, 0}};
 	char message[HG_DATA_MESSAGE] = "";
@@ -230,13 +230,10 @@ static void folds_that_cannot_be(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(a_set_is_a_batch),
-	    TEST(attributes_stand_before_labels),
-	    TEST(graphs_may_be_empty),
-	    TEST(bad_sets),
-	    TEST(folds_cover_everything_once),
-	    TEST(an_order_changes_no_fold),
-	    TEST(folds_that_cannot_be),
+	    TEST(set_is_a_batch_of_graphs),     TEST(attributes_come_before_labels),
+	    TEST(graphs_may_be_empty),          TEST(bad_sets_are_refused),
+	    TEST(folds_test_every_row_once),    TEST(order_of_nodes_changes_no_fold),
+	    TEST(impossible_folds_are_refused),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

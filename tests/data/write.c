@@ -1,5 +1,5 @@
-/* How files are written: at once or not at all, with the old file's mode, beside other writers and
- * after writers that were killed. */
+/* How files are written: completely or not at all, with the mode of the old file, while other
+ * writers write, and after writers that were killed. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "support.h"
 
-static void writing_replaces_at_once(void)
+static void file_is_replaced_at_once(void)
 {
 	const char *path = scratch(0, "replace.h5");
 	write_text(path, "something else");
@@ -30,8 +30,8 @@ static int stop_now(void *user, const char *what, int64_t done, int64_t total)
 	return --*(int *)user < 0;
 }
 
-/* Stopped at any of its steps, the writer leaves the old file and nothing else. */
-static void stopped_writing_leaves_nothing(void)
+/* A writer that is stopped at any of its steps leaves the old file, and no other file. */
+static void stopped_writer_leaves_no_file(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_dataset *d = small_dataset();
@@ -43,7 +43,7 @@ static void stopped_writing_leaves_nothing(void)
 		CHECK(!file_exists(path));
 		status = hg_dataset_write_watched(d, path, &progress, message);
 		if (status == HG_ERR_STATE)
-			/* in words, not in the names of the file's arrays */
+			/* in words, not with the names of arrays */
 			CHECK_CONTAINS(message, "stopped on request while writing ");
 		CHECK_EQ_I(count_scratch(".tmp"), 0);
 		CHECK(allowed < 100);
@@ -52,7 +52,7 @@ static void stopped_writing_leaves_nothing(void)
 	hg_dataset_free(d);
 }
 
-/* Byte by byte, a second later. */
+/* Written a second later, the file has the same bytes. */
 static void equal_datasets_are_equal_files(void)
 {
 	size_t count[2] = {0, 0};
@@ -85,8 +85,8 @@ static void unwritable_places_are_errors(void)
 	hg_dataset_free(d);
 }
 
-/* hg_file_write writes the whole content in place of the old file, or changes nothing. */
-static void whole_files(void)
+/* hg_file_write writes the whole content in the place of the old file, or changes nothing. */
+static void files_are_written_completely_or_not_at_all(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	size_t count = 0;
@@ -107,14 +107,14 @@ static void whole_files(void)
 	CHECK_STATUS(hg_file_try(scratch(1, "no/such/page.html"), message), HG_ERR_IO);
 	CHECK_STATUS(hg_file_try("/dev/null", message), HG_ERR_IO);
 	CHECK_CONTAINS(message, "not a regular file");
-	char longest[257] = {0}; /* one character more than a name may have; the temporary one fits */
+	char longest[257] = {0}; /* one character too many for a name; the temporary name fits */
 	memset(longest, 'a', 256);
 	CHECK_STATUS(hg_file_try(longest, message), HG_ERR_IO);
 	CHECK_CONTAINS(message, "too long");
 	CHECK_EQ_I(count_scratch(".tmp"), 0);
 }
 
-/* ---- what is there already ---- */
+/* ---- existing files ---- */
 
 static mode_t mode_of(const char *path)
 {
@@ -123,8 +123,8 @@ static mode_t mode_of(const char *path)
 	return info.st_mode & 07777;
 }
 
-/* Writing keeps the mode of the old file, so that nobody else may read the new one. */
-static void the_mode_of_a_file_is_kept(void)
+/* A file keeps its mode when it is written again, so that nobody else can read the new content. */
+static void mode_of_a_file_is_kept(void)
 {
 	static const mode_t modes[] = {0600, 0640, 0644, 0666, 0700};
 	char message[HG_DATA_MESSAGE] = "";
@@ -144,7 +144,7 @@ static void the_mode_of_a_file_is_kept(void)
 	hg_dataset_free(d);
 }
 
-static void a_read_only_file_stays(void)
+static void read_only_file_is_not_replaced(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	const char *path = scratch(0, "kept.h5");
@@ -161,7 +161,7 @@ static void a_read_only_file_stays(void)
 }
 
 /* A name may have at most 255 bytes, and the temporary name of the same file must fit, too. */
-static void the_longest_names_can_be_written(void)
+static void longest_names_can_be_written(void)
 {
 	static const int lengths[] = {101, 248, 255};
 	char name[256], directory[256], path[512], message[HG_DATA_MESSAGE] = "";
@@ -184,11 +184,11 @@ static void the_longest_names_can_be_written(void)
 
 /* ---- two writers ---- */
 
-/* Progress callback that stops a writer in the middle: it reports to the test by one byte, and
- * waits for a byte of the test, or is killed. */
+/* A progress callback that stops a writer in the middle. It sends one byte to the test, and waits
+ * for a byte from the test, or is killed. */
 static int wait_inside(void *user, const char *what, int64_t done, int64_t total)
 {
-	int *const pipes = user; /* to the test, from the test; -1: not again */
+	int *const pipes = user; /* descriptors to the test and from it; -1: it has stopped already */
 	char word = 'w';
 	(void)what;
 	(void)done;
@@ -204,7 +204,7 @@ struct writer {
 	int to, from;
 };
 
-/* A process that is in the middle of writing. */
+/* Starts a process, which is then in the middle of writing. */
 static struct writer begin_writer(const char *path)
 {
 	int told[2], heard[2];
@@ -222,7 +222,7 @@ static struct writer begin_writer(const char *path)
 	return (struct writer){child, heard[1], told[0]};
 }
 
-/* Its exit code; -1: it was killed. */
+/* The exit code of the process; -1: it was killed. */
 static int end_writer(struct writer w, int kills)
 {
 	int code = 0;
@@ -232,9 +232,9 @@ static int end_writer(struct writer w, int kills)
 	return WIFEXITED(code) ? WEXITSTATUS(code) : -1;
 }
 
-/* The next writer of a file removes what a killed writer of that file left, and touches no other
+/* The next writer of a file removes what a killed writer of the same file has left, and no other
  * file. */
-static void what_a_killed_writer_left_is_removed(void)
+static void files_of_killed_writers_are_removed(void)
 {
 	const char *path = scratch(0, "left.h5");
 	hg_dataset *d = small_dataset();
@@ -247,7 +247,7 @@ static void what_a_killed_writer_left_is_removed(void)
 	CHECK_EQ_I(end_writer(first, 1), -1);
 	CHECK_EQ_I(end_writer(second, 1), -1);
 	must_write(d, path);
-	CHECK_EQ_I(count_scratch("left.h5"), 2); /* the file, and the user's own */
+	CHECK_EQ_I(count_scratch("left.h5"), 2); /* the file, and one of the user's */
 	hg_dataset *back = must_read(path);
 	check_same(d, back);
 	CHECK(remove(scratch(1, "left.h5.tmp")) == 0);
@@ -255,8 +255,9 @@ static void what_a_killed_writer_left_is_removed(void)
 	hg_dataset_free(d);
 }
 
-/* A second writer does not disturb a living one: both write, and the file is that of the last. */
-static void a_writer_that_lives_goes_on(void)
+/* A second writer does not disturb one that is running. Both write, and the file is that of the
+ * later one. */
+static void running_writer_is_not_disturbed(void)
 {
 	const char *path = scratch(0, "both.h5");
 	hg_dataset *d = small_dataset(), *sparse = small_sparse();
@@ -278,16 +279,16 @@ static void a_writer_that_lives_goes_on(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(writing_replaces_at_once),
-	    TEST(stopped_writing_leaves_nothing),
+	    TEST(file_is_replaced_at_once),
+	    TEST(stopped_writer_leaves_no_file),
 	    TEST(equal_datasets_are_equal_files),
 	    TEST(unwritable_places_are_errors),
-	    TEST(whole_files),
-	    TEST(the_mode_of_a_file_is_kept),
-	    TEST(a_read_only_file_stays),
-	    TEST(the_longest_names_can_be_written),
-	    TEST(what_a_killed_writer_left_is_removed),
-	    TEST(a_writer_that_lives_goes_on),
+	    TEST(files_are_written_completely_or_not_at_all),
+	    TEST(mode_of_a_file_is_kept),
+	    TEST(read_only_file_is_not_replaced),
+	    TEST(longest_names_can_be_written),
+	    TEST(files_of_killed_writers_are_removed),
+	    TEST(running_writer_is_not_disturbed),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

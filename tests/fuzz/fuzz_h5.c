@@ -1,10 +1,10 @@
-/* The readers of datasets and checkpoints against two kinds of bad HDF5 files. The input is a
- * program.
+/* The readers of datasets and checkpoints, with two kinds of bad HDF5 files. The input of the
+ * fuzzer is a program that makes one.
  *
- * Edits, on a file without a checksum: well-formed as HDF5 and wrong in every other way. Members
- * are removed or replaced by arrays of other types, shapes and contents, attributes by other texts.
+ * Edits of a file without a checksum: it is valid HDF5, and wrong in other ways. Members are
+ * removed or replaced by arrays of other types, shapes and contents, and attributes by other texts.
  *
- * Damage, on a file with its checksum: any bytes become others, and no such file is read. */
+ * Damage of a file with its checksum: any bytes become others. No such file may be read. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #include "fuzz.h"
 
-/* The input, taken a byte at a time; zeros when it has run out. */
+/* The input, which is read byte by byte. After its end there are zeros. */
 struct program {
 	const uint8_t *at, *end;
 };
@@ -44,7 +44,7 @@ static const char *const checkpoint_members[] = {
     "params/w",   "params/b",  "params",     "moment1/w",
     "moment1",    "moment2/w", "moment2/b",  "loss_scale/history_scale",
     "loss_scale", "settings",  "params/new", "loss_scale/history_reason"};
-/* What an edit may change in a file of one kind. */
+/* What an edit can change in a file of one kind. */
 struct target {
 	const char *const *members;
 	unsigned count;
@@ -62,7 +62,7 @@ static hid_t parents(void)
 	return plist;
 }
 
-/* The input's bytes as the raw elements of a type. */
+/* Uses the bytes of the input as elements of a type. */
 static void fill(struct program *p, unsigned char *raw, size_t bytes)
 {
 	for (size_t k = 0; k < bytes; k++)
@@ -100,7 +100,7 @@ static void replace(struct program *p, hid_t file, const char *name)
 	H5Sclose(space);
 }
 
-/* One element of an existing array. */
+/* Changes one element of an existing array. */
 static void poke(struct program *p, hid_t file, const char *name)
 {
 	const hid_t data = H5Dopen2(file, name, H5P_DEFAULT),
@@ -152,7 +152,7 @@ static void retext(struct program *p, hid_t file)
 	}
 }
 
-/* An attribute of a checkpoint becomes a text, a number of either kind, or is gone. */
+/* Makes an attribute of a checkpoint a text or a number, or removes it. */
 static void renumber(struct program *p, hid_t file)
 {
 	static const char *const objects[] = {"/", "settings", "loss_scale", "promoted"},
@@ -209,7 +209,7 @@ static void edit(struct program *p, hid_t file, const struct target *t)
 	H5Pclose(create);
 }
 
-/* A good file of one of four kinds, as bytes, made once; the last is a checkpoint. */
+/* A good file of one of four kinds, as bytes, which is made once. The last kind is a checkpoint. */
 static const uint8_t *good_file(unsigned kind, size_t *count)
 {
 	static uint8_t *image[FUZZ_KINDS];
@@ -247,7 +247,7 @@ static void damage_once(struct program *p, uint8_t *image, size_t *size)
 	case 2:
 		memmove(image + at, image + from, some);
 		break;
-	case 3: /* a piece taken out */
+	case 3: /* a piece is removed */
 		memmove(image + at, image + at + some, *size - at - some);
 		*size -= some;
 		break;
@@ -256,7 +256,7 @@ static void damage_once(struct program *p, uint8_t *image, size_t *size)
 	}
 }
 
-/* What is read then is what was written: the damage changed nothing. */
+/* If it is read, it is what was written: the damage has changed nothing. */
 static void damage(struct program *p, unsigned kind, const uint8_t *good, size_t size)
 {
 	size_t count = size;

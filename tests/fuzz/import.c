@@ -8,7 +8,8 @@
 
 static char path[64];
 
-/* A file in memory, made once and filled anew: a disk would take ten times as long. */
+/* A file in memory, which is created once and filled again for each input. A disk would take ten
+ * times as long. */
 struct file {
 	int made, fd;
 };
@@ -34,7 +35,8 @@ static void store(const uint8_t *bytes, size_t count)
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fill(&file, bytes, count));
 }
 
-/* The same under a name, which goes when the process does: HDF5 opens no file without one. */
+/* The same file under a name, which is removed when the process ends. HDF5 opens no file without a
+ * name. */
 static char named[64];
 
 static void remove_named(void)
@@ -90,8 +92,8 @@ hg_status fuzz_import(const char *format, const uint8_t *bytes, size_t count)
 	return import_path(format, path, HG_HEADER_AUTO);
 }
 
-/* The importer looks for files beside the first: links to those in memory, in a folder that goes
- * when the process does. */
+/* The importer reads files beside the first. They are links to files in memory, in a directory that
+ * is removed when the process ends. */
 static char folder[] = "/tmp/hg-fuzz-XXXXXX";
 static const char *const parts[] = {"A", "graph_indicator", "graph_labels", "node_labels",
                                     "node_attributes"};
@@ -146,7 +148,7 @@ hg_status fuzz_checkpoint(const uint8_t *bytes, size_t count)
 	return status;
 }
 
-/* A ring of 6 nodes with labels and splits, or two rings of 3; the two feature layouts. */
+/* A ring of 6 nodes with labels and splits, or two rings of 3, with dense or sparse features. */
 static void describe(hg_dataset *d, int kind)
 {
 	static int64_t rowptr[] = {0, 2, 4, 6, 8, 10, 12}, graph_ptr[] = {0, 3, 6},
@@ -222,7 +224,7 @@ uint8_t *fuzz_good_h5(int kind, size_t *count)
 		fprintf(stderr, "%s\n", message);
 		abort();
 	}
-	close(fd); /* the writer has put a new file in its place */
+	close(fd); /* the writer has replaced the file */
 	FILE *file = fopen(name, "rb");
 	uint8_t *bytes = malloc(1 << 20);
 	if (!file || !bytes)

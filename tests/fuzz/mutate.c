@@ -4,7 +4,7 @@
 
 #include "support.h"
 
-/* Numbers at which lengths and indices break. */
+/* Numbers that are difficult as lengths and indices. */
 static const uint64_t edges[] = {0,      1,          0x7F,       0x80,       0xFF,      0x7FFF,
                                  0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, INT64_MAX, UINT64_MAX};
 
@@ -24,11 +24,11 @@ void mutate_once(uint8_t *bytes, size_t *count)
 		for (size_t k = 0; k < width && at + k < *count; k++)
 			bytes[at + k] = (uint8_t)(value >> 8 * k);
 		break;
-	case 3: /* a piece of the file over another */
+	case 3: /* copies a piece of the file over another */
 		memmove(bytes + at, bytes + test_below((int64_t)(*count - (*count - at) / 2)),
 		        (*count - at) / 2 < 64 ? (*count - at) / 2 : 64);
 		break;
-	case 4: /* a piece taken out */
+	case 4: /* removes a piece */
 		memmove(bytes + at, bytes + at + (*count - at) / 4, *count - at - (*count - at) / 4);
 		*count -= (*count - at) / 4;
 		break;

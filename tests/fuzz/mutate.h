@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One seeded damage to at least one byte: a bit, a byte, a number, a piece over another, a piece
- * taken out, the end cut off. Never more bytes than there were. */
+/* Damages at least one byte, as the seed says: flips a bit, changes a byte or a number, copies a
+ * piece over another, removes a piece, or cuts the end off. The file never grows. */
 void mutate_once(uint8_t *bytes, size_t *count);
 
 #endif

@@ -1,11 +1,11 @@
-/* Damaged HDF5 files by the hundred thousand, each read in a process that may crash or hang.
+/* Hundreds of thousands of damaged HDF5 files, each read in a process that may crash or not end.
  *
  *     mutations sealed|plain RUNS [SEED]
  *
- * RUNS files with one bit flipped and RUNS with several mutations, of a dataset and of the
- * checkpoints of a GIN and a GAT. `sealed`: as HalfGraph writes them, with a checksum, where all
- * that is not refused is a failure. `plain`: without it, as files of others are, where it is
- * only counted: what libhdf5 makes of damaged metadata. */
+ * Makes RUNS files with one flipped bit and RUNS with several mutations, of a dataset and of the
+ * checkpoints of a GIN and a GAT. `sealed`: as HalfGraph writes them, with a checksum; every file
+ * that is not refused is a failure. `plain`: without a checksum, like files of others; what libhdf5
+ * does with damaged metadata is counted only. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,17 +19,17 @@
 #include "small_run.h"
 #include "support.h"
 
-/* Seconds that a reader may take; a good file takes a millisecond. */
+/* Seconds that a reader may take. A good file takes a millisecond. */
 #define PATIENCE 5
 
-static int64_t how_many = 300; /* what ctest has time for */
+static int64_t how_many = 300; /* as many as ctest has time for */
 static uint64_t first_seed = 1;
 
 enum outcome { REFUSED, SAME, DIFFERENT, CRASHED, HUNG, OUTCOMES };
 
-/* Shared with the process that reads. */
+/* Memory that is shared with the process that reads. */
 struct board {
-	int64_t run; /* the one that is being read */
+	int64_t run; /* the run whose file is being read */
 	int64_t count[OUTCOMES];
 };
 
@@ -114,7 +114,7 @@ static uint64_t content_of_state(const hg_state *s)
 	return hg__hash_end(&h);
 }
 
-/* The status of reading, and a hash of what was read. */
+/* The status of the reader, and a hash of what it has read. */
 static hg_status read_content(int is_checkpoint, const char *path, uint64_t *content)
 {
 	char message[HG_DATA_MESSAGE] = "";
@@ -136,7 +136,7 @@ static int is_same(const struct original *o, const uint8_t *bytes, size_t count)
 	return count == o->size && memcmp(bytes, o->bytes, count) == 0;
 }
 
-/* What run number `run` makes of the original: the same whatever ran before it. */
+/* Makes the file of run number `run`, which does not depend on the runs before it. */
 static size_t make(const struct original *o, int64_t run, int several, uint8_t *bytes)
 {
 	size_t count = o->size;
@@ -173,7 +173,8 @@ static void read_runs(const struct original *o, int64_t runs, int several, struc
 	CHECK(close(fd) == 0 && unlink(path) == 0);
 }
 
-/* A process reads on until it dies; the next one begins behind the run of which it died. */
+/* A process reads file after file until it crashes. The next process continues after the run that
+ * crashed it. */
 static void count_runs(const struct original *o, int64_t runs, int several, struct board *board)
 {
 	memset(board, 0, sizeof *board);

@@ -1,5 +1,5 @@
-/* Seeded mutations of good files through a fuzz target: what ctest runs with any compiler.
- * REPLAY_SEED names the seed files, REPLAY_RUNS how many mutations each. */
+/* Runs a fuzz target on seeded mutations of good files, which ctest does with every compiler.
+ * REPLAY_SEED names the seed files, REPLAY_RUNS the number of mutations of each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void replay_seed(const char *path, int runs)
 	LLVMFuzzerTestOneInput(good, size);
 	for (int k = 0; k < runs; k++) {
 		size_t count = size;
-		/* of the exact size, so that a sanitizer sees the first byte too far */
+		/* of the exact size, so that a sanitizer finds the first access beyond it */
 		uint8_t *bytes = malloc(size);
 		CHECK(bytes != NULL);
 		memcpy(bytes, good, size);

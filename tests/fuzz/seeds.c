@@ -1,4 +1,4 @@
-/* Good files, small ones: what mutations start from. */
+/* Small good files, from which mutations start. */
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
@@ -26,7 +26,7 @@ int seed_npz(int k, const char *path)
 	return 1;
 }
 
-/* The first half of the text in one gzip member, the rest in a second. */
+/* The first half of the text in one gzip member, the second half in another. */
 static void write_gzip(const char *path, const char *text)
 {
 	const size_t length = strlen(text), half = length / 2;
@@ -73,7 +73,7 @@ int seed_tu(int k, const char *path)
 	return 1;
 }
 
-/* Programs of edits (fuzz_h5.c) have no good form: random bytes. */
+/* For fuzz_h5.c, whose input is a program of edits, every input is good: random bytes. */
 int seed_h5(int k, const char *path)
 {
 	uint8_t bytes[256];

@@ -1,5 +1,5 @@
-/* Datasets that a training tool must survive: usage: hg_train_datasets DIRECTORY. The file's name
- * says what is special about it. */
+/* Writes datasets that are difficult for a training tool. The name of a file says what is special
+ * about it. Usage: hg_train_datasets DIRECTORY */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static void *array(int64_t count, size_t size)
 	return memory;
 }
 
-/* Class of node i = i mod 2, its features say so; nodes take the splits in turns. */
+/* Node i has class i mod 2, and its features tell the class. Nodes belong to the splits in turn. */
 static hg_dataset *dataset(int64_t nodes, int64_t edges, int splits)
 {
 	char message[HG_DATA_MESSAGE];
@@ -50,19 +50,19 @@ static hg_dataset *dataset(int64_t nodes, int64_t edges, int splits)
 	return d;
 }
 
-/* Node 0 is tied to all others, both ways; no other edge. */
+/* Node 0 has edges from and to all other nodes. There are no other edges. */
 static hg_dataset *star(int64_t nodes, int splits)
 {
 	hg_dataset *d = dataset(nodes, 2 * (nodes - 1), splits);
 	for (int64_t i = 1; i < nodes; i++) {
-		d->col[i - 1] = (int32_t)i; /* row 0; the rows of the leaves hold a 0 each */
+		d->col[i - 1] = (int32_t)i; /* row 0; the rows of the leaves have one entry, 0 */
 		d->rowptr[i] = nodes - 2 + i;
 	}
 	d->rowptr[nodes] = d->edges;
 	return d;
 }
 
-/* The source had another number for each node: 7 i + 1000. */
+/* The original id of node i is 7 i + 1000. */
 static hg_dataset *numbered(hg_dataset *d)
 {
 	d->orig_id = array(d->nodes, sizeof *d->orig_id);
@@ -71,7 +71,7 @@ static hg_dataset *numbered(hg_dataset *d)
 	return d;
 }
 
-/* Graphs of two nodes each, no edges: label and splits belong to graphs. */
+/* Graphs of two nodes each, without edges. Labels and splits belong to graphs. */
 static hg_dataset *pairs(int64_t graphs)
 {
 	hg_dataset *d = dataset(2 * graphs, 0, TRAIN | VAL | TEST);
@@ -82,7 +82,7 @@ static hg_dataset *pairs(int64_t graphs)
 	return d;
 }
 
-/* The same features, one of four in a row, as a sparse matrix. */
+/* The same features as a sparse matrix. One of four in a row is not 0. */
 static hg_dataset *sparse(hg_dataset *d)
 {
 	free(d->feat);

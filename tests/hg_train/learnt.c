@@ -1,4 +1,4 @@
-/* When hg-train says that nothing was learnt: courses of losses, and what each is called. */
+/* When hg-train says that nothing was learnt: sequences of losses, and what it says of each. */
 #include "harness.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 struct course {
 	const char *name;
 	enum learnt expected;
-	int resumed, skipped_first; /* skipped_first: so many steps at the beginning */
+	int resumed, skipped_first; /* skipped_first: how many steps at the beginning are skipped */
 	double (*loss)(int step);
 	double gradient;
 	int steps;
@@ -24,7 +24,7 @@ static double rises(int step)
 	return 1.0 + step;
 }
 
-/* Rises at first, and is below where it began in the 15th step. */
+/* The loss rises at first, and is below the first one from the 15th step on. */
 static double hill(int step)
 {
 	return step < 15 ? 1.0 + step : 0.5;
@@ -47,7 +47,7 @@ static double overflows(int step)
 	return step < 30 ? falls(step) : (double)INFINITY;
 }
 
-/* The first loss overflows, and is rescaled. */
+/* The first loss overflows and is rescaled. */
 static double mends(int step)
 {
 	return step < 2 ? (double)NAN : falls(step);
@@ -71,7 +71,7 @@ static const struct course courses[] = {
     {"flat", LEARNT_NO_GAIN, 0, 0, flat, 1, 200},
 };
 
-static void courses_have_their_names(void)
+static void losses_are_classified(void)
 {
 	for (size_t k = 0; k < sizeof courses / sizeof *courses; k++) {
 		const struct course *c = &courses[k];
@@ -93,6 +93,6 @@ static void courses_have_their_names(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(courses_have_their_names)};
+	static const struct test_case cases[] = {TEST(losses_are_classified)};
 	return RUN_TESTS(argc, argv, cases);
 }

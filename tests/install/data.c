@@ -1,4 +1,4 @@
-/* A program of somebody else's on the dataset library: a planted graph to a file and back. Usage:
+/* A program of a user of the dataset library: writes a planted graph to a file and reads it. Usage:
  * data FILE.h5 */
 #include <halfgraph/data.h>
 #include <stdio.h>
