@@ -16,10 +16,10 @@ int stream_open(struct stream *stream, const char *path);
 /* Remove the old content before the first line; a second call does nothing. Returns 0, or -1 with
  * errno set. */
 int stream_begin(struct stream *stream);
-/* Write one line, whose newline is added, as a whole: what a full disk leaves of it in a regular
- * file is removed again. Returns 0, or -1 with errno set. */
+/* Write `line` and a newline. If only a part of it can be written to a regular file (a full disk),
+ * that part is removed, so the file holds whole lines only. Returns 0, or -1 with errno set. */
 int stream_line(FILE *out, const char *line);
-/* Say on stderr that an output could not be written, or not to its end; error: errno, or 0. */
+/* Print on stderr that an output could not be written completely. error: errno, or 0. */
 void stream_say(const char *tool, const char *path, int error);
 /* Close the output. If it was never begun, the old file stays, and a new file is removed. Returns
  * 0, or -1 with errno set if a line could not be written. Standard output stays open until

@@ -56,8 +56,8 @@ void tool_codes_print(FILE *out, const struct tool_codes *codes)
 	tool_row_print(out, WIDTH, "0", codes->done);
 	tool_row_print(out, WIDTH, "1", failed);
 	tool_row_print(out, WIDTH, "2",
-	               "bad usage, bad input, or an output that cannot be written, which shows before "
-	               "the work");
+	               "bad usage, bad input, or an output that cannot be written, found before the "
+	               "work begins");
 	if (codes->bad_run)
 		tool_row_print(out, WIDTH, "3", codes->bad_run);
 	tool_row_print(out, WIDTH, "130", codes->interrupted);

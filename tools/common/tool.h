@@ -10,8 +10,8 @@
 enum tool_code {
 	TOOL_DONE = 0,
 	TOOL_FAILED = 1, /* the library or the machine failed, or an output broke off */
-	/* the command line or a file is wrong, also an output that cannot be written at all, which
-	 * shows before the work */
+	/* the command line or a file is wrong, or an output cannot be opened, which is found before the
+	 * work begins */
 	TOOL_BAD_INPUT = 2,
 	TOOL_BAD_RUN = 3, /* done, but the training run that the tool made or examined went wrong */
 	TOOL_INTERRUPTED = 130

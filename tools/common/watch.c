@@ -11,7 +11,7 @@
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define SIGNALS (sizeof signals / sizeof signals[0])
 
-/* watching: the work asks whether it is interrupted. holding: it writes a file. */
+/* watching: the work checks `interrupted` from time to time. holding: it writes a file. */
 static volatile sig_atomic_t interrupted, watching, holding;
 
 static struct {
@@ -20,7 +20,8 @@ static struct {
 	double began, printed; /* seconds */
 } state;
 
-/* Ends the program at once where nobody would ask, and where somebody was asked to end before. */
+/* Ends the program at once if the work does not check `interrupted`, or if this is the second
+ * signal and no file is being written. */
 static void on_signal(int number)
 {
 	(void)number;

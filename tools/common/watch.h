@@ -4,7 +4,7 @@
 #include "halfgraph/progress.h"
 
 /* SIGINT (Ctrl-C), SIGTERM and SIGHUP end a tool with TOOL_INTERRUPTED from its first line on:
- * tool_begin blocks them, and installs the handlers once the program runs for good. */
+ * tool_begin blocks them, and installs the handlers when it will not execute the program again. */
 void watch_block(void);
 void watch_install(void);
 
