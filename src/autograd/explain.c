@@ -23,7 +23,7 @@ static int is_state(hg_dtype dtype)
 
 /* Does `part` list this value? It lists operands of nodes that run, their results, or those of them
  * with a gradient. Losses are left out, because they are f32 numbers. */
-static int is_listed(const hg_tape *tape, int64_t v, enum part part)
+static int is_listed(const hg_tape *tape, int32_t v, enum part part)
 {
 	const struct hg__value *value = &tape->recording.value[v];
 	const struct hg__planned_value *planned = &tape->plan.value[v];
@@ -74,46 +74,51 @@ static void describe_result(const hg_tape *tape, const struct hg__value *value, 
 	out->verdict = entry->node.verdict;
 }
 
-double hg__bound_of_gradient(const struct hg__value *value, double scale)
+double hg__bound_of_gradient(const hg_tape *tape, int32_t value, double scale)
 {
-	const double bound = scale * value->gradient[HG__ASSUMED].largest,
-	             reach = scale * value->gradient[HG__ASSUMED].largest_half;
+	const struct hg__known_gradient *known = &tape->plan.value[value].gradient[HG__ASSUMED];
+	const double bound = scale * known->largest, reach = scale * known->largest_half;
 	const int fits =
 	    bound < hg_dtype_get(HG_F32)->overflow && reach < hg_dtype_get(HG_F16)->overflow;
-	return hg__grad_dtype(value) == HG_F16 ? reach : fits ? bound : (double)INFINITY;
+	return hg__grad_dtype(&tape->recording.value[value]) == HG_F16 ? reach
+	       : fits                                                  ? bound
+	                                                               : (double)INFINITY;
 }
 
 /* A gradient is proved if it is proved at the largest loss scale there can be. With sums in f16 no
  * proof is tried, because their partial sums grow with the scale. */
-hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *value)
+hg_verdict hg__gradient_verdict(const hg_tape *tape, int32_t value)
 {
 	const hg_policy *policy = &tape->params->policy;
+	const hg_dtype dtype = tape->recording.value[value].dtype;
+	const struct hg__known_gradient *known = tape->plan.value[value].gradient;
 	const double most = policy->loss_scale.enabled ? (double)policy->loss_scale.max_scale : 1.0;
-	const struct hg__narrowing n = {.bound = value->gradient[HG__UNCONDITIONAL].largest * most,
+	const struct hg__narrowing n = {.bound = known[HG__UNCONDITIONAL].largest * most,
 	                                .rounding.depth = 1.0,
-	                                .state = value->dtype,
+	                                .state = dtype,
 	                                .accumulate = HG_ACC_F32,
 	                                .unproved = HG_UNPROVED_GUARD};
-	return value->dtype == HG_F16 && policy->accumulate != HG_ACC_F32 ? HG_GUARDED
-	                                                                  : hg__resolve(&n).verdict;
+	return dtype == HG_F16 && policy->accumulate != HG_ACC_F32 ? HG_GUARDED
+	                                                           : hg__resolve(&n).verdict;
 }
 
 /* Gradients carry the loss scale. A bound at scale 1 holds up to scale 65520 / bound; beyond it the
  * step's finite check guards the gradient. */
-static void describe_gradient(const hg_tape *tape, const struct hg__value *value, hg_narrowing *out)
+static void describe_gradient(const hg_tape *tape, int32_t index, hg_narrowing *out)
 {
+	const struct hg__value *value = &tape->recording.value[index];
+	const struct hg__known_gradient *known = tape->plan.value[index].gradient,
+	                                *assumed = &known[HG__ASSUMED],
+	                                *sure = &known[HG__UNCONDITIONAL];
 	describe_result(tape, value, out);
 	out->backward = 1;
-	const int inside =
-	    value->gradient[HG__ASSUMED].largest_half > value->gradient[HG__ASSUMED].largest;
-	out->bound = value->dtype == HG_F16 ? value->gradient[HG__ASSUMED].largest_half
-	                                    : value->gradient[HG__ASSUMED].largest;
-	out->sure = value->dtype == HG_F16 ? value->gradient[HG__UNCONDITIONAL].largest_half
-	                                   : value->gradient[HG__UNCONDITIONAL].largest;
+	const int inside = assumed->largest_half > assumed->largest;
+	out->bound = value->dtype == HG_F16 ? assumed->largest_half : assumed->largest;
+	out->sure = value->dtype == HG_F16 ? sure->largest_half : sure->largest;
 	out->evidence = hg__evidence_of(out->sure, out->bound);
 	out->because = inside ? "at loss scale 1, of halves on the way to it" : "at loss scale 1";
 	out->accumulate = value->dtype == HG_F16 ? tape->params->policy.accumulate : HG_ACC_F32;
-	out->verdict = hg__gradient_verdict(tape, value);
+	out->verdict = hg__gradient_verdict(tape, index);
 }
 
 static hg_guard guard_kind(const hg_tape *tape, const hg_narrowing *row)
@@ -136,9 +141,9 @@ static void name_row(const hg_tape *tape, const struct hg__value *value, hg_narr
 	               hg__value_name(tape, value, own, sizeof own));
 }
 
-static hg_narrowing describe_narrowing(const hg_tape *tape, const struct hg__value *value,
-                                       enum part part)
+static hg_narrowing describe_narrowing(const hg_tape *tape, int32_t index, enum part part)
 {
+	const struct hg__value *value = &tape->recording.value[index];
 	hg_narrowing out = HG_NARROWING_INIT;
 	out.node = value->node;
 	out.state = value->dtype;
@@ -150,7 +155,7 @@ static hg_narrowing describe_narrowing(const hg_tape *tape, const struct hg__val
 	else if (part == RESULTS)
 		describe_result(tape, value, &out);
 	else
-		describe_gradient(tape, value, &out);
+		describe_gradient(tape, index, &out);
 	out.shift = part == RESULTS ? value->shift : 0;
 	out.guard = guard_kind(tape, &out);
 	name_row(tape, value, &out);
@@ -164,13 +169,13 @@ typedef int (*row_fn)(void *user, const hg_narrowing *row);
 
 static void for_each_narrowing(const hg_tape *tape, row_fn row, void *user)
 {
+	const int32_t values = (int32_t)tape->recording.values;
 	for (int part = LEAVES; part <= GRADIENTS; part++)
-		for (int64_t i = 0; i < tape->recording.values; i++) {
-			const int64_t v = part == GRADIENTS ? tape->recording.values - 1 - i : i;
+		for (int32_t i = 0; i < values; i++) {
+			const int32_t v = part == GRADIENTS ? values - 1 - i : i;
 			if (!is_listed(tape, v, (enum part)part))
 				continue;
-			const hg_narrowing described =
-			    describe_narrowing(tape, &tape->recording.value[v], (enum part)part);
+			const hg_narrowing described = describe_narrowing(tape, v, (enum part)part);
 			if (row(user, &described))
 				return;
 		}

@@ -88,7 +88,8 @@ hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node,
 static hg_status bound_operands(hg_tape *tape, const struct hg__entry *entry,
                                 enum hg__assumption assumption)
 {
-	struct hg__recording *recording = &tape->recording;
+	const struct hg__recording *recording = &tape->recording;
+	struct hg__planned_value *planned = tape->plan.value;
 	const struct hg__node *node = &entry->node;
 	hg_dtype part[HG__MAX_IN];
 	struct hg__known_gradient grad[HG__MAX_IN];
@@ -96,14 +97,13 @@ static hg_status bound_operands(hg_tape *tape, const struct hg__entry *entry,
 		part[i] =
 		    node->in[i] < 0 ? HG_F32 : hg__part_dtype(node, i, &recording->value[node->in[i]]);
 	HG__TRY(hg__tape_range_back(tape, node, assumption,
-	                            recording->value[node->out].gradient[assumption].largest, part,
-	                            grad));
+	                            planned[node->out].gradient[assumption].largest, part, grad));
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0 || !(entry->grads >> i & 1u))
 			continue;
-		struct hg__value *root = &recording->value[recording->value[node->in[i]].root];
-		struct hg__known_gradient *sum = &root->gradient[assumption];
-		const int half = hg__grad_dtype(root) == HG_F16;
+		const int32_t root = recording->value[node->in[i]].root;
+		struct hg__known_gradient *sum = &planned[root].gradient[assumption];
+		const int half = hg__grad_dtype(&recording->value[root]) == HG_F16;
 		const double narrowed = half ? 1.0 + 0x1p-11 : 1.0 + 0x1p-24;
 		sum->largest = sum->largest > 0.0 ? (sum->largest + grad[i].largest) * narrowed + 0x1p-25
 		                                  : grad[i].largest;
@@ -115,10 +115,10 @@ static hg_status bound_operands(hg_tape *tape, const struct hg__entry *entry,
 
 hg_status hg__bound_gradients(hg_tape *tape)
 {
-	struct hg__recording *recording = &tape->recording;
+	const struct hg__recording *recording = &tape->recording;
 	for (int a = HG__UNCONDITIONAL; a <= HG__ASSUMED; a++) {
 		if (tape->plan.value[tape->plan.output].grad)
-			recording->value[tape->plan.output].gradient[a].largest = 1.0;
+			tape->plan.value[tape->plan.output].gradient[a].largest = 1.0;
 		for (int64_t k = recording->entries - 1; k >= 0; k--)
 			if (tape->plan.entry[k].back)
 				HG__TRY(bound_operands(tape, &recording->entry[k], (enum hg__assumption)a));

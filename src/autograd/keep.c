@@ -15,18 +15,29 @@ static hg_status copy_array(hg_context *ctx, const void *from, int64_t count, si
 	return HG_OK;
 }
 
-static hg_status copy_and_plan(const hg_tape *from, hg_tape *made)
+static hg_status copy_recording(hg_context *ctx, const struct hg__recording *from,
+                                struct hg__recording *to)
 {
 	void *memory = NULL;
-	HG__TRY(copy_array(made->ctx, from->recording.value, from->recording.values,
-	                   sizeof *from->recording.value, &memory));
-	made->recording.value = memory;
-	made->recording.values = made->recording.value_capacity = from->recording.values;
-	HG__TRY(copy_array(made->ctx, from->recording.entry, from->recording.entries,
-	                   sizeof *from->recording.entry, &memory));
-	made->recording.entry = memory;
-	made->recording.entries = made->recording.entry_capacity = from->recording.entries;
+	HG__TRY(copy_array(ctx, from->value, from->values, sizeof *from->value, &memory));
+	to->value = memory;
+	to->values = to->value_capacity = from->values;
+	HG__TRY(copy_array(ctx, from->entry, from->entries, sizeof *from->entry, &memory));
+	to->entry = memory;
+	to->entries = to->entry_capacity = from->entries;
+	to->tag = from->tag;
+	to->random = from->random;
+	to->scope = "";
+	return HG_OK;
+}
+
+static hg_status copy_and_plan(const hg_tape *from, hg_tape *made)
+{
+	HG__TRY(copy_recording(made->ctx, &from->recording, &made->recording));
 	HG__TRY(hg__plan_lives(made->ctx, &made->recording, &made->plan));
+	for (int64_t v = 0; v < made->plan.values; v++)
+		memcpy(made->plan.value[v].gradient, from->plan.value[v].gradient,
+		       sizeof from->plan.value[v].gradient);
 	HG__TRY(hg__arena_place(made->ctx, &made->plan));
 	return hg__tape_tasks(made);
 }
@@ -40,12 +51,8 @@ hg_status hg__tape_copy_kept(const hg_tape *from, hg_tape **copy)
 	made->ctx = from->ctx;
 	made->params = from->params;
 	made->mode = from->mode;
-	made->recording.tag = from->recording.tag;
-	made->plan.output = from->plan.output;
-	made->plan.trains = from->plan.trains;
-	made->recording.random = from->recording.random;
-	made->plan.keeps = 1;
-	made->recording.scope = made->plan.largest_name = "";
+	made->plan = (struct hg__tape_plan){
+	    .output = from->plan.output, .trains = from->plan.trains, .keeps = 1, .largest_name = ""};
 	const hg_status status = copy_and_plan(from, made);
 	if (status < 0) {
 		hg_tape_free(made);

@@ -41,6 +41,7 @@ struct hg__planned_value {
 	int grad;                /* depends and reaches: a gradient is computed */
 	int32_t parts;           /* contributions to the gradient */
 	int32_t span, grad_span; /* -1: not in the arena */
+	struct hg__known_gradient gradient[HG__ASSUMPTIONS]; /* gradient_range.c */
 };
 
 /* What the plan says of an entry of the recording. */

@@ -116,7 +116,7 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 	shape_text(out, out->dtype, shape, sizeof shape);
 	place_text(&tape->plan, planned ? tape->plan.value[node->out].span : -1, place, sizeof place);
 	if (planned && tape->plan.entry[k].back)
-		hg__print(dy, sizeof dy, "%.3g", out->gradient[HG__ASSUMED].largest);
+		hg__print(dy, sizeof dy, "%.3g", tape->plan.value[node->out].gradient[HG__ASSUMED].largest);
 	if (entry->fused_into >= 0)
 		snprintf(note, sizeof note, " (in #%d)", (int)entry->fused_into);
 	hg__print(text, sizeof text, "%5" PRId64 "  %-*s  %-*s %-*s  %-20s %-9s %-8s %10.3g %10s %s%s",

@@ -8,8 +8,8 @@ HG_EXTERN_C_BEGIN
 
 /* The recording of a tape: its values, and its entries in the order in which the user called the
  * ops. tape.c adds leaves; record.c, types.c and promotion.c record op nodes. When the tape is
- * compiled, fuse.c joins chains of nodes into one; after that only gradient_range.c and compile.c
- * add what they learn of gradients and losses. */
+ * compiled, fuse.c joins chains of nodes into one, and compile.c counts the rows of losses; nothing
+ * changes after that. */
 
 enum hg__kind { HG__INPUT = 0, HG__VARIABLE = 1, HG__PARAM = 2, HG__RESULT = 3, HG__AUX = 4 };
 
@@ -40,7 +40,6 @@ struct hg__value {
 	const hg_tensor *tensor;                 /* INPUT, VARIABLE */
 	hg_param *param;                         /* PARAM */
 	struct hg__known known[HG__ASSUMPTIONS]; /* of the value itself, as stored x 2^shift */
-	struct hg__known_gradient gradient[HG__ASSUMPTIONS];
 	int keep;
 	int shift;            /* stored x 2^-shift */
 	unsigned f32_reasons; /* a set of enum hg__f32_reason; 0: f16, or f32 for another reason */

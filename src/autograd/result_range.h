@@ -29,7 +29,7 @@ HG_NODISCARD hg_status hg__tape_range_back(const hg_tape *tape, const struct hg_
                                            enum hg__assumption assumption, double dout,
                                            const hg_dtype *part, struct hg__known_gradient *grad);
 
-/* Sets hg__value.gradient of every value with a gradient, from the loss back. */
+/* Sets hg__planned_value.gradient of every value with a gradient, from the loss back. */
 HG_NODISCARD hg_status hg__bound_gradients(hg_tape *tape);
 
 HG_EXTERN_C_END

@@ -70,10 +70,10 @@ hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes);
 HG_NODISCARD hg_status hg__tape_copy_kept(const hg_tape *from, hg_tape **copy);
 
 /* explain.c: the verdict on the gradient of a value. */
-hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *value);
+hg_verdict hg__gradient_verdict(const hg_tape *tape, int32_t value);
 /* explain.c: bound on |gradient|, or on the largest half on the way to it, at a loss scale;
  * INFINITY: it may overflow. */
-double hg__bound_of_gradient(const struct hg__value *value, double scale);
+double hg__bound_of_gradient(const hg_tape *tape, int32_t value, double scale);
 /* print.c */
 const char *hg__accumulate_name(hg_accumulate accumulate);
 

@@ -29,10 +29,10 @@ static hg_status describe_tensor(struct hg__replay *replay, const struct hg__res
 	                        .dtype = r->stored.dtype,
 	                        .rows = r->stored.rows,
 	                        .cols = r->stored.cols};
-	t->bound =
-	    r->backward ? hg__bound_of_gradient(value, scale) : value->known[HG__ASSUMED].largest;
+	t->bound = r->backward ? hg__bound_of_gradient(replay->tape, r->value, scale)
+	                       : value->known[HG__ASSUMED].largest;
 	t->shift = r->operand == HG__OUTPUT ? value->shift : 0;
-	t->verdict = r->backward ? hg__gradient_verdict(replay->tape, value) : node->verdict;
+	t->verdict = r->backward ? hg__gradient_verdict(replay->tape, r->value) : node->verdict;
 	for (int i = 0; i < 8; i++) {
 		const int32_t in = i < node->n_in ? node->in[i] : -1;
 		t->in[i] = in >= 0 ? replay->tape->recording.value[in].node : -1;

@@ -62,9 +62,8 @@ static void fill_identity(const hg_tape *tape, const struct hg__spot *spot, hg_o
 	o->rows = spot->mat.rows;
 	o->cols = spot->mat.cols;
 	o->shift = spot->gradient ? 0 : tape->recording.value[spot->value].shift;
-	o->bound = spot->gradient
-	               ? hg__bound_of_gradient(&tape->recording.value[spot->value], o->loss_scale)
-	               : tape->recording.value[spot->value].known[HG__ASSUMED].largest;
+	o->bound = spot->gradient ? hg__bound_of_gradient(tape, spot->value, o->loss_scale)
+	                          : tape->recording.value[spot->value].known[HG__ASSUMED].largest;
 }
 
 static void fill_counts(const struct hg__observed *seen, hg_observation *o)
