@@ -1,5 +1,5 @@
 # cmake -DSOURCE=dir -P about.cmake: checks that src/doctor names no op. What the doctor has to know
-# of an op is in the op's own record (src/autograd/about.h), so that a new op needs no line in
+# about an op is in the op's own record (src/autograd/about.h), so that a new op needs no line in
 # src/doctor.
 file(GLOB files ${SOURCE}/src/doctor/*.c ${SOURCE}/src/doctor/*.h)
 list(LENGTH files count)

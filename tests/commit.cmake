@@ -1,5 +1,5 @@
-# cmake -DSOURCE=dir -DSCRATCH=dir -P commit.cmake: a commit is named of a repository, and not of a
-# copy that lies in one.
+# cmake -DSOURCE=dir -DSCRATCH=dir -P commit.cmake: a build of a repository knows its commit. A copy
+# of the sources inside another repository does not take the commit of that one.
 include(${SOURCE}/cmake/HgCommit.cmake)
 find_program(GIT git)
 if(NOT GIT)

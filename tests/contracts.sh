@@ -9,8 +9,9 @@ set -eu
 source=$1 scratch=$2
 awk -f "$source/docs/contracts.awk" "$source"/include/halfgraph/*.h
 
-# caught WHAT HEADER AWK-PROGRAM: the headers, with one of them changed, are refused.
-caught() {
+# must_find WHAT HEADER AWK-PROGRAM: the check must refuse the headers when the AWK program has
+# changed one of them.
+must_find() {
   rm -rf "$scratch"
   mkdir -p "$scratch"
   cp "$source"/include/halfgraph/*.h "$scratch"
@@ -30,11 +31,12 @@ caught() {
   }
   echo "caught   $(sed 's/^.*: \(.*: .*\)$/\1/' "$scratch/out")"
 }
-# The first line of a kind goes; a rule without an action prints the line.
-caught "a parameter" tape.h '/@param amax/ { getline } { print }'
-caught "a result" graph.h '/@return rows of A/ { print " */"; next } { print }'
-caught "errors" step.h '/@return HG_OK; HG_ERR_ARG .a pointer is NULL, or launch/ {
+# Each of these removes something from one comment.
+must_find "a parameter" tape.h '/@param amax/ { getline } { print }'
+must_find "a result" graph.h '/@return rows of A/ { print " */"; next } { print }'
+must_find "errors" step.h '/@return HG_OK; HG_ERR_ARG .a pointer is NULL, or launch/ {
   print " * @return a status. */"; next } { print }'
-caught "a comment" optim.h '/^\/\*\* Moves a parameter into a group/ { sub(/\*\*/, "*") } { print }'
-caught "a cost" ops.h '/Cost      n k/ { next } { print }'
-caught "an equation" ops_norm.h '/^ \*     L = 1\/q .* all c of \(X/ { getline; next } { print }'
+must_find "a comment" optim.h \
+  '/^\/\*\* Moves a parameter into a group/ { sub(/\*\*/, "*") } { print }'
+must_find "a cost" ops.h '/Cost      n k/ { next } { print }'
+must_find "an equation" ops_norm.h '/^ \*     L = 1\/q .* all c of \(X/ { getline; next } { print }'

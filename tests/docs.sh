@@ -10,13 +10,13 @@ source=$1 doxyfile=$2 doxygen=$3 scratch=$4
 rm -rf "$scratch"
 mkdir -p "$scratch/include"
 
-# manual HEADERS NAME: the manual of this copy of include/ goes to SCRATCH/NAME.
-manual() {
+# make_manual HEADERS NAME: makes the manual of this copy of include/ in SCRATCH/NAME.
+make_manual() {
   { cat "$doxyfile" && echo "OUTPUT_DIRECTORY = \"$scratch/$2\"" &&
     echo "INPUT = \"$1/halfgraph\" \"$source/docs\""; } >"$scratch/Doxyfile"
   "$doxygen" "$scratch/Doxyfile" >"$scratch/$2.log" 2>&1
 }
-manual "$source/include" whole || {
+make_manual "$source/include" whole || {
   cat "$scratch/whole.log"
   exit 1
 }
@@ -28,12 +28,13 @@ for page in index step_8h structhg__policy; do
 done
 echo "ok       the manual"
 
-# refused WHAT HEADER AWK-PROGRAM
-refused() {
+# must_refuse WHAT HEADER AWK-PROGRAM: doxygen must refuse the headers when the AWK program has
+# changed one of them.
+must_refuse() {
   rm -rf "$scratch/include/halfgraph"
   cp -r "$source/include/halfgraph" "$scratch/include"
   awk "$3" "$source/include/halfgraph/$2" >"$scratch/include/halfgraph/$2"
-  if manual "$scratch/include" broken; then
+  if make_manual "$scratch/include" broken; then
     echo "FAILED   $1: doxygen did not refuse it"
     exit 1
   fi
@@ -45,6 +46,6 @@ refused() {
   }
   echo "refused  $1: $said"
 }
-refused "a parameter" tape.h '/@param shift/ { next } { print }'
-refused "a member" policy.h '{ sub(/ *\/\*\*< above 1; default 2 \*\//, "") } { print }'
-refused "a macro" tape.h '/Room for a tensor.s name/ { next } { print }'
+must_refuse "a parameter" tape.h '/@param shift/ { next } { print }'
+must_refuse "a member" policy.h '{ sub(/ *\/\*\*< above 1; default 2 \*\//, "") } { print }'
+must_refuse "a macro" tape.h '/Room for a tensor.s name/ { next } { print }'

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs the commands that the guide pages show: usage: guides.sh DOCS BIN-DIRECTORY SCRATCH.
-# Those are the blocks behind a line "<!-- run -->", or "<!-- run: N -->" where each command ends
-# with exit code N. The blocks of one page run in one folder, one after the other. A block behind
-# "<!-- run: bench -->" runs where hg-bench was built.
+# Those are the blocks after a line "<!-- run -->", or after "<!-- run: N -->", where each command
+# must end with exit code N. The blocks of one page run in one folder, one after the other. A block
+# after "<!-- run: bench -->" runs only if hg-bench is built.
 set -eu
 [ $# -eq 3 ] || {
   echo "3 arguments, not $#"
@@ -16,7 +16,7 @@ for page in "$docs"/*.md; do
   rm -rf "${scratch:?}/$name"
   mkdir -p "$scratch/$name"
   cd "$scratch/$name"
-  # "CODE COMMAND" a line, each command on one, whatever it was broken into
+  # Prints lines "CODE COMMAND". A command that the page breaks into several lines is on one.
   awk '/^<!-- run -->/ { want = 1; code = 0; next }
        /^<!-- run: / { want = 1; code = $3; next }
        want && /^```sh/ { inside = 1; start = 1; next }
@@ -42,6 +42,6 @@ for page in "$docs"/*.md; do
   done <commands
 done
 [ "$ran" -ge 15 ] || {
-  echo "FAILED   $ran commands behind <!-- run -->, expected at least 15"
+  echo "FAILED   $ran commands after <!-- run -->, expected at least 15"
   exit 1
 }

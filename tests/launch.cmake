@@ -1,6 +1,7 @@
 # cmake -DSOURCE=dir -P launch.cmake: a kernel that is queued by launch() of
-# src/kernels/cuda/launch.cuh may begin before the one in front of it has ended, so it waits: in a
-# file that calls launch() every kernel calls after_previous(), and none is queued in another way.
+# src/kernels/cuda/launch.cuh may begin before the one before it has ended, so it has to wait. In a
+# file that calls launch() every kernel must call after_previous(), and none may be queued in
+# another way.
 set(count 0)
 file(GLOB files ${SOURCE}/src/kernels/cuda/*.cu ${SOURCE}/src/kernels/cuda/*.cuh
   ${SOURCE}/tools/hg-bench/variants/*.cu)

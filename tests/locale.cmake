@@ -1,7 +1,6 @@
 # cmake -DSOURCE=dir -P locale.cmake: the library reads and writes fractions through hg__number,
 # hg__print and hg__vprint (src/core/text.h) and, where files are concerned, hg__number_read and
-# hg__data_fail. printf and strtod take the separator of the locale that the program around it
-# chose.
+# hg__data_fail. printf and strtod use the decimal separator of the locale of the program.
 set(text_files src/core/text.c data/message.c data/import/number.c)
 set(real "%[-+ #0-9.*]*l?[aAeEfFgG]")
 set(count 0)
@@ -20,7 +19,8 @@ foreach(path ${files})
     endif()
   endforeach()
 endforeach()
-# The tools stay in "C", in which every program begins: there printf and strtod are what they seem.
+# The tools stay in the locale "C", in which every program starts. There printf and strtod use a
+# point.
 file(GLOB_RECURSE files ${SOURCE}/tools/*.c ${SOURCE}/tools/*.cu)
 foreach(path ${files})
   file(READ ${path} text)

@@ -1,6 +1,6 @@
-# cmake -DSOURCE=dir -P readme.cmake: in README.md and the guide pages every code block behind a
-# line "<!-- file: PATH -->" is that file, word for word; README.md has at most 150 lines, a guide
-# page 120; a link to a file leads to one.
+# cmake -DSOURCE=dir -P readme.cmake: in README.md and the guide pages every code block after a line
+# "<!-- file: PATH -->" is that file, word for word. README.md has at most 150 lines, a guide page
+# 120. Every link to a file leads to one.
 function(check_blocks page)
   file(READ ${SOURCE}/${page} text)
   set(shown ${shown})

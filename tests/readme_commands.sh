@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs the commands that README.md shows: usage: readme_commands.sh README.md BIN-DIRECTORY SCRATCH.
-# Those are the blocks behind a line "<!-- run -->". hg-doctor ends with 3 where it finds something,
-# and README says so; each other command must end with 0. The two commands of README's beginning are
-# what continuous integration itself runs.
+# Those are the blocks after a line "<!-- run -->". hg-doctor must end with 3, which README says of
+# findings; every other command must end with 0. The two commands at the beginning of README are run
+# by continuous integration itself.
 set -eu
 [ $# -eq 3 ] || {
   echo "3 arguments, not $#"
@@ -11,13 +11,13 @@ set -eu
 readme=$1 bin=$2 scratch=$3
 rm -rf "$scratch"
 mkdir -p "$scratch"
-# Each command on one line, whatever it was broken into.
+# A command that README breaks into several lines is on one line here.
 awk '/^<!-- run -->/ { want = 1; next }
      want && /^```sh/ { inside = 1; next }
      /^```/ { inside = want = 0 }
      inside { if (sub(/ *\\$/, " ")) printf "%s", $0; else print }' "$readme" >"$scratch/commands"
 [ "$(wc -l <"$scratch/commands")" -ge 4 ] || {
-  echo "README.md: fewer than 4 commands behind <!-- run -->"
+  echo "README.md: fewer than 4 commands after <!-- run -->"
   exit 1
 }
 cd "$scratch"
@@ -37,7 +37,7 @@ while IFS= read -r command; do
   echo "ok       $command"
   cp out last
 done <commands
-# What README shows of the last one.
+# The first line of the last command is the one that README shows.
 grep -q '^fp16 overflow while summing .* neighbours of node .* Fix: --precision fp16$' last || {
   head -3 last
   echo "FAILED   hg-doctor's first line is another than README's"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# What the scripts of tools/ find out about a machine: usage: setup.sh SETUP CC DIRECTORY.
+# The checks of a machine by the scripts of tools/: usage: setup.sh SETUP CC DIRECTORY.
 # Everything is written below DIRECTORY.
 set -u
-[ $# -eq 3 ] || { echo "3 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
+[ $# -eq 3 ] || { echo "3 arguments, not $#"; exit 1; } # DIRECTORY is removed below
 setup=$1 cc=$2 dir=$3
 failures=0
 rm -rf "$dir"
@@ -15,7 +15,8 @@ fail() {
   failures=$((failures + 1))
 }
 
-# Every OpenBLAS that CMake takes is one that is there: header and library of a made-up root.
+# OpenBLAS is found wherever CMake finds it. machine makes a directory that looks like the root of a
+# machine with these files.
 machine() { # NAME FILE...
   hg_root=$dir/$1
   shift
@@ -61,14 +62,14 @@ hg_has_openmp "$cc" || fail "OpenMP of $cc: not found"
 ! hg_has_openmp "$dir/bare" || fail 'OpenMP of a compiler without it: found'
 ! hg_has_openmp no-such-compiler || fail 'OpenMP of no compiler: found'
 
-# A long build says how far it is; one that fails says why, and ends the script.
+# A long build prints its progress. One that fails prints the reason and ends the script.
 (hg_watch build sh -c 'for i in 1 2 3 4 5; do echo "[$i/5] Building \\t"; done; echo "not [7/5]"') \
   >out 2>err || fail 'progress: ended'
 grep -q '^build: 2 of 5$' out && grep -q '^build: 5 of 5$' out && grep -q '^build: [0-9]* s$' out ||
   fail "progress: $(cat out)"
-if grep -q '7 of' out; then fail 'progress: a line that is no count'; fi
+if grep -q '7 of' out; then fail 'progress: a line that is not about progress'; fi
 if (hg_watch build sh -c 'echo "[1/5] Building"; echo "the fault"; exit 3') >out 2>err; then fail \
-  'a build that fails: went on'; fi
+  'a build that fails: the script did not end'; fi
 grep -q '^the fault$' err && grep -q 'error: build failed' err ||
   fail "a build that fails: $(cat err)"
 

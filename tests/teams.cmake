@@ -1,6 +1,6 @@
-# cmake -DSOURCE=dir -P teams.cmake: every parallel region asks for its threads by hg__team() or
-# hg__threads()
-# (src/core/process.h), because a team of another size waits for ever in a fork.
+# cmake -DSOURCE=dir -P teams.cmake: every parallel region gets its number of threads from
+# hg__team() or hg__threads() (src/core/process.h), because in a forked process a team of another
+# size waits for ever.
 set(count 0)
 file(GLOB_RECURSE files ${SOURCE}/src/*.c ${SOURCE}/src/*.h ${SOURCE}/data/*.c)
 foreach(path ${files})

@@ -1,5 +1,6 @@
-# For scripts that test a command line, sourced: tool is the program, refusal the exit code of what
-# it refuses. `failures` counts.
+# Functions for scripts that test a command line, which read this file with ".". Before that they
+# set `tool`, the program, and `refusal`, its exit code for a command line that it refuses.
+# `failures` counts the failed checks.
 failures=0
 
 fail() {
@@ -7,7 +8,8 @@ fail() {
   failures=$((failures + 1))
 }
 
-# run CODE NAME ARGS...: exit code as promised; out and err keep what was printed.
+# run CODE NAME ARGS...: runs the tool, which must end with this exit code. What it prints is in out
+# and err.
 run() {
   code=$1 name=$2
   shift 2
@@ -20,15 +22,16 @@ contains() { # NAME FILE TEXT
   grep -q -e "$3" "$2" || { fail "$1: '$3' is not in $2:"; head -n 5 "$2"; }
 }
 
-# --help is in out: its lines fit into 100 columns, and a long text continues below its first line.
+# Checks the output of --help in out: its lines fit into 100 columns, and a long text continues
+# below its first line.
 help_is_wrapped() {
   long=$(awk 'length > 100' out)
   [ -z "$long" ] || fail "help: a line of more than 100 columns: $long"
   contains help out '^ \{27\}[a-z]'
 }
 
-# A refusal: code $refusal, one line on standard error that names the matter, nothing on standard
-# output.
+# The tool must refuse these arguments: exit code $refusal, one line on standard error that contains
+# TEXT, and nothing on standard output.
 refused() { # NAME TEXT ARGS...
   name=$1 text=$2
   shift 2
@@ -38,8 +41,8 @@ refused() { # NAME TEXT ARGS...
   [ ! -s out ] || fail "$name: printed to standard output"
 }
 
-# interrupt NAME SIGNAL CONDITION ARGS...: starts the tool, sends it the signal as soon as the
-# condition holds, a minute later at most: it ends with 130. out, err as of run.
+# interrupt NAME SIGNAL CONDITION ARGS...: starts the tool and sends it the signal as soon as the
+# condition holds, or after a minute. It must end with 130. out and err are those of run.
 interrupt() {
   name=$1 signal=$2 condition=$3
   shift 3

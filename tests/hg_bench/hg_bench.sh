@@ -1,7 +1,7 @@
 #!/bin/sh
 # hg_bench.sh HG-BENCH SOURCE SCRATCH H5CONVERT
 set -u
-[ $# -eq 4 ] || { echo "4 arguments, not $#"; exit 1; } # what is not SCRATCH is not to be removed
+[ $# -eq 4 ] || { echo "4 arguments, not $#"; exit 1; } # SCRATCH is removed below
 bench=$1 source=$2 scratch=$3 convert=$4
 rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
 failed=0
@@ -11,7 +11,7 @@ fail() {
 	failed=1
 }
 
-# expect CODE WORDS ARGUMENTS...: the exit code, and words on stdout or stderr
+# expect CODE WORDS ARGUMENTS...: hg-bench must end with this exit code, and print these words
 expect() {
 	code=$1 words=$2
 	shift 2
@@ -25,7 +25,7 @@ expect() {
 
 fast="--device cpu --threads 2 --repeat 1 --graph tiny"
 
-# every command, in every precision
+# Every command runs in every precision.
 expect 0 "acc-f16-naive" spmm $fast --variant all --features 8,41 --precision fp16,fp32 --json \
   "$scratch/all.json"
 expect 0 "spmm" spmm $fast --weights --norm both --features 16 --precision fp16-discretized --json \
@@ -124,8 +124,8 @@ assert 1 <= row["steps_lost"] <= 10 and row["rescaled"] + row["in_f32"] >= 1, ro
 		{$pyg, "variant": "gcn csr", "precision": "fp32", "ms": 80.0, "peak_bytes": 8589934592}
 		{$pyg, "variant": "gcn coo", "precision": "amp", "absent": "out of memory"}
 	ROWS
-	# all nine pairs, twice as long as the ceiling; unit weights half of the peer's time, weighted a
-	# third, and its own peer and ceiling
+	# All nine pairs of a graph and a width take twice the time of the ceiling. That is half of the
+	# time of the peer for unit weights, and a third of it for other weights.
 	for graph in reddit-like products-like kron-21; do
 		for width in 32 64 128; do
 			for weights in 0 1; do
@@ -142,7 +142,7 @@ assert 1 <= row["steps_lost"] <= 10 and row["rescaled"] + row["in_f32"] >= 1, ro
 			done
 		done
 	done >>"$scratch/gpu.json"
-	# an order of the nodes is another graph, with one more ceiling
+	# A graph with another order of its nodes is another graph, and has one more ceiling.
 	common="$spmm, \"order\": \"community\""
 	cat >>"$scratch/gpu.json" <<-ROWS
 		{"variant": "gather ceiling", "precision": "f16", "ms": 1.0, $common}
@@ -172,21 +172,21 @@ assert 1 <= row["steps_lost"] <= 10 and row["rescaled"] + row["in_f32"] >= 1, ro
 	done
 fi
 
-# an interrupted run leaves whole lines
+# An interrupted run leaves whole lines.
 timeout --preserve-status -s INT 2 "$bench" spmm $fast --repeat 30 --features \
   8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23 --json "$scratch/cut.json" >/dev/null 2>&1
 [ $? -eq 130 ] || fail "an interrupted run does not end with 130"
 [ "$(tail -c 1 "$scratch/cut.json" 2>/dev/null | wc -l)" -eq \
   "$(test -s "$scratch/cut.json" && echo 1 || echo 0)" ] ||
-  fail "an interrupted run leaves half a line"
+  fail "an interrupted run leaves an incomplete line"
 
-# a wrong number does not pass
+# A wrong number is found.
 for what in spmm sddmm gemm edge-softmax; do
 	expect 1 "WRONG RESULT" $what $fast --spoil
 done
 expect 1 "WRONG RESULT" spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --spoil
 
-# mistakes are named
+# Mistakes are refused by name.
 expect 2 "the command is missing" --graph tiny
 expect 2 'cannot measure "spam"' spam
 expect 2 'unknown option "--grpah"' spmm --grpah tiny
@@ -219,7 +219,7 @@ expect 2 "half.h5" spmm --device cpu --graph "$scratch/half.h5"
 expect 2 "folder.json: cannot be written: No such file" spmm $fast --json \
   "$scratch/no/such/folder.json"
 
-# no file that is not of results is appended to
+# Nothing is appended to a file that does not contain results.
 ln "$scratch/data.h5" "$scratch/linked.h5"
 echo "figures of last year" >"$scratch/notes.txt"
 mkfifo "$scratch/pipe"
@@ -242,7 +242,7 @@ cmp "$scratch/data.h5" "$scratch/data.before" || fail "--json wrote into a datas
 : >"$scratch/empty.json"
 expect 0 "spmm" spmm $fast --features 8 --json "$scratch/empty.json"
 
-# a device that is not there; last, because it hides one that is
+# A missing device is refused. This is the last test, because it hides a device that is there.
 CUDA_VISIBLE_DEVICES=
 export CUDA_VISIBLE_DEVICES
 expect 2 "no CUDA device answers" spmm --device cuda

@@ -13,7 +13,7 @@ unset OMP_WAIT_POLICY GOMP_SPINCOUNT KMP_BLOCKTIME
 mkdir -p "$dir"
 cd "$dir" || exit 1
 
-# idle and all jiffies of all cores
+# Prints the idle jiffies and all jiffies of all cores.
 jiffies() {
   awk '$1 == "cpu" { print $5, $2 + $3 + $4 + $5 + $6 + $7 + $8 }' /proc/stat
 }
@@ -25,7 +25,7 @@ if ! echo "$before $(jiffies)" | awk '{ exit !($3 - $1 > 0.9 * ($4 - $2)) }'; th
   exit 77
 fi
 
-# The shape of a small citation graph, and as many neighbours as threads.
+# The shape of a small citation graph. As many programs run beside it as it has threads.
 "$convert" --synthetic planted --nodes 3000 --classes 7 --features 256 --degree 4 --seed 1 -o \
   busy.h5 >/dev/null || exit 1
 epoch_ms() {
@@ -45,12 +45,12 @@ for _ in $(seq $rounds); do
   kill $first $second
   wait $first $second 2>/dev/null
 done
-# The least of each: whatever else the machine does can only add to a time. Threads that spin have
-# 3.3 times here.
-least() {
+# Compares the shortest times, since other work of the machine can only make a time longer. With
+# threads that spin the ratio is 3.3.
+shortest() {
   sort -n "$1" | head -n 1
 }
-echo "$(least alone) $(least beside)" | awk '{
+echo "$(shortest alone) $(shortest beside)" | awk '{
   good = $1 > 0 && $2 <= 2.5 * $1
   printf "%s an epoch takes %.2f ms alone ", good ? "ok      " : "FAILED  ", $1
   printf "and %.2f ms beside two busy programs, %.2f times (at most 2.5)\n", $2, $2 / $1

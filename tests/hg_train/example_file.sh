@@ -1,6 +1,6 @@
 #!/bin/sh
-# The example that trains on a file: usage: example_file.sh EXAMPLE H5CONVERT DIRECTORY. On a
-# graph it learns; what is no dataset it names.
+# The example that trains on a file: usage: example_file.sh EXAMPLE H5CONVERT DIRECTORY. It must
+# learn on a graph, and name a file that is no dataset.
 set -eu
 [ $# -eq 3 ] || {
   echo "3 arguments, not $#"

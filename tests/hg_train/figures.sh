@@ -1,6 +1,6 @@
 #!/bin/sh
-# The published figures, on the published splits: usage: figures.sh HG-TRAIN H5CONVERT DIRECTORY
-# [SEEDS]. Needs HG_DATA (see data/FORMAT.md), else exits with 77.
+# Reproduces published accuracies, on the published splits: usage: figures.sh HG-TRAIN H5CONVERT
+# DIRECTORY [SEEDS]. Needs HG_DATA (see data/FORMAT.md), else exits with 77.
 #
 #     GCN   Cora >= 81.0, Citeseer >= 70.0   (Kipf, Welling 2017: 81.5, 70.3)
 #     GAT   Cora >= 82.0, Citeseer >= 71.0   (Velickovic et al. 2018: 83.0 +- 0.7, 72.5 +- 0.7)
@@ -18,7 +18,7 @@ mkdir -p "$dir"
 cd "$dir" || exit 1
 failures=0
 
-# DATASET MODEL PRECISION: test accuracy of each seed, one a line
+# accuracies DATASET MODEL PRECISION: prints the test accuracy of each seed on a line
 accuracies() {
   "$train" --data "$1.h5" --model "$2" --precision "$3" --seeds "$seeds" --json - 2>/dev/null |
     grep '"event":"summary"' |

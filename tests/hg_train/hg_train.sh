@@ -2,7 +2,7 @@
 # The command line of hg-train: usage: hg_train.sh HG-TRAIN H5CONVERT DIRECTORY DATASETS (the
 # program of datasets.c). Everything is written below DIRECTORY.
 set -u
-[ $# -eq 4 ] || { echo "4 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
+[ $# -eq 4 ] || { echo "4 arguments, not $#"; exit 1; } # DIRECTORY is removed below
 train=$1 convert=$2 dir=$3 datasets=$4
 tool=$train refusal=2
 . "$(dirname "$0")/../tool.sh"
@@ -14,7 +14,7 @@ cd "$dir" || exit 1
   --hub-degree 100 --scale 1 --seed 3 -o data.h5 >/dev/null || exit 1
 "$datasets" . || exit 1
 
-# A small graph has smaller hubs, without a word about them on the command line.
+# A small graph gets smaller hubs, without an option for that.
 "$convert" --synthetic planted --nodes 100 -o small.h5 >out 2>err ||
   fail 'a small graph:' "$(cat err)"
 "$convert" --inspect small.h5 >out || fail 'a small graph: not inspected'
@@ -31,28 +31,30 @@ contains version out '[0-9]\.[0-9]'
 refused 'no arguments' '--data is missing'
 refused 'no model' '--model is missing' --data data.h5
 refused 'unknown option' 'unknown option "--modle"' --modle gcn
-refused 'stray word' 'unexpected argument "data.h5"' data.h5
+refused 'unexpected word' 'unexpected argument "data.h5"' data.h5
 refused 'missing value' '--model needs a value' --data data.h5 --model
 refused 'unknown model' 'gcn|gin|gat' --data data.h5 --model mlp
 refused 'unknown precision' 'fp16-naive' --data data.h5 --model gcn --precision fp8
 refused 'not a number' '--lr' --data data.h5 --model gcn --lr fast
-refused 'half a number' '--epochs' --data data.h5 --model gcn --epochs 10x
+refused 'a number with a rest' '--epochs' --data data.h5 --model gcn --epochs 10x
 refused 'too many threads' '1 to 1024' --data data.h5 --model gcn --threads 1025
 refused 'out of range' '--dropout' --data data.h5 --model gcn --dropout 1
 refused 'empty choice' '--device' --data data.h5 --model gcn --device ''
 refused 'empty file name' '--data needs a value, found an empty one: FILE.h5' --data= --model gcn
 refused 'empty JSON file name' '--json needs a value, found an empty one: FILE' --data data.h5 \
   --model gcn --json ''
-refused 'clipped to nothing' '--clip is "0", expected a number from 1e-30' --data data.h5 --model \
+refused 'clipped to 0' '--clip is "0", expected a number from 1e-30' --data data.h5 --model \
   gcn --clip 0
-refused 'unproved and refused' 'refuses what is not proved (layer conv' --data data.h5 --model gin \
-  --precision fp16-naive --unproved refuse
-refused 'limits in full' 'a number from 1 to 16777216' --data data.h5 --model gcn --loss-scale 0
+refused 'unproved results are refused' 'refuses what is not proved (layer conv' --data data.h5 \
+  --model gin --precision fp16-naive --unproved refuse
+refused 'limits are printed in full' 'a number from 1 to 16777216' --data data.h5 --model gcn \
+  --loss-scale 0
 refused 'no epochs' '--epochs is "0", expected a whole number from 1 to 100000000' --data data.h5 \
   --model gcn --epochs 0
-refused 'more together than are remembered' 'from 1 to 64' --data data.h5 --model gcn --together 65
+refused 'more epochs in a launch than are remembered' 'from 1 to 64' --data data.h5 --model gcn \
+  --together 65
 refused 'limits are whole numbers' 'from 1 to 1048576' --data data.h5 --model gcn --hidden 0
-refused 'more seeds than anybody waits for' 'from 1 to 100000' --data data.h5 --model gcn --seeds \
+refused 'too many seeds' 'from 1 to 100000' --data data.h5 --model gcn --seeds \
   1000000000
 refused 'heads of gcn' '--heads is an option of gat, but --model is gcn' --data data.h5 --heads 4 \
   --model gcn
@@ -72,16 +74,16 @@ refused 'no labels' 'no_labels.h5: has no labels to train on: write nodes/label'
   --data no_labels.h5 --model gcn
 refused 'no classes' 'no_classes.h5: num_classes is 0, expected at least 1' --data no_classes.h5 \
   --model gcn
-refused 'nobody labelled' 'unlabelled.h5: none of 20 nodes is labelled' --data unlabelled.h5 \
+refused 'no node is labelled' 'unlabelled.h5: none of 20 nodes is labelled' --data unlabelled.h5 \
   --model gcn
-refused 'nobody to train on' \
+refused 'no node to train on' \
   'nothing_to_learn.h5: none of 20 nodes is labelled and in nodes/train_mask' \
   --data nothing_to_learn.h5 --model gcn
 refused 'no split of many graphs' 'or write graphs/train_mask' --data unsplit_pairs.h5 --model gin
 refused 'features beyond fp16' \
   'large_features.h5: features: row 3 (node 3), column 2 is 1e+30, beyond f16.s 65504' \
   --data large_features.h5 --model gcn --row-normalize off
-# More classes than labelled nodes are a mistake more often than not.
+# More classes than labelled nodes are usually a mistake, so there is a warning.
 run 0 'many classes' --data many_classes.h5 --model gcn --epochs 2
 contains 'many classes' err \
   'many_classes.h5: num_classes is 1000, more than the 20 labelled nodes: the model has an output'
@@ -94,13 +96,13 @@ refused 'not HDF5' 'text.h5' --data text.h5 --model gcn
 refused 'JSON into a missing directory' 'missing/x.jsonl' --data data.h5 --model gcn --json \
   missing/x.jsonl
 
-# The table of the quickstart: its verdicts, and no sign before what rounds to zero.
+# The table of the quickstart: its verdicts. A difference that rounds to zero has no sign.
 verdict() { # ACCURACY of fp16 beside 0.5 of fp32
   printf '{"event":"summary","precision":"%s","test_accuracy_mean":%s,"loss_finite":true}\n' fp32 \
     0.5 fp16 "$1" | awk -f "$compare" >out
 }
 verdict 0.4996
-contains 'a hair less' out 'fp16 .* as good as fp32 (0.0 points)'
+contains 'less by a rounding' out 'fp16 .* as good as fp32 (0.0 points)'
 verdict 0.502
 contains 'more' out 'fp16 .* as good as fp32 (+0.2 points)'
 verdict 0.496
@@ -124,12 +126,12 @@ for model in gcn gin gat; do
       steps_skipped: loss_scale_final: loss_finite: 'seeds:\[{"seed":4,'; do
       contains "$model $precision" last "\"${field%%:*}\":${field#*:}"
     done
-    # the summary for people makes room for the JSON
+    # The JSON is on standard output, so the summary is on standard error.
     contains "$model $precision" err 'test accuracy'
   done
 done
 
-# Every number of the JSON lines is one, or null; what is not there is said to be missing.
+# Every number of the JSON lines is a number or null, and the summary says what is missing.
 complete() { # NAME MISSING ARGS...
   name=$1 missing=$2
   shift 2
@@ -149,7 +151,7 @@ done
 complete 'no test set' 'there is no test set' --data no_test.h5 --model gcn --seeds 2
 contains 'no test set' odd.jsonl '"test_accuracy_mean":null,"test_accuracy_std":null'
 
-# The smallest and the most lopsided graphs, and many graphs.
+# The smallest graphs, those with one class or one hub, and many graphs.
 for dataset in one_node one_class star pairs; do
   for model in gcn gin gat; do
     for precision in fp32 fp16 fp16-naive; do
@@ -159,7 +161,7 @@ for dataset in one_node one_class star pairs; do
   done
 done
 
-# Quiet when piped; the summary on standard output; JSON in a file.
+# Where the output is no terminal: no progress, the summary on standard output, JSON in a file.
 run 0 'two seeds' --data=data.h5 --model=gcn --epochs=20 --seeds=2 --json=two.jsonl \
   --no-self-loops --norm right --sparse-features on
 [ ! -s err ] || fail 'piped: something on standard error'
@@ -175,7 +177,7 @@ done
 if cmp -s clip1e-3 clip1e30; then fail 'clip: changes nothing'; fi
 run 0 promote --data data.h5 --model gin --epochs 1 --unproved promote --print-plan
 contains promote out promoted
-# What is refused is explained all the same: the table, then the sentence.
+# A run that is refused is explained nevertheless: first the table, then the error.
 run 2 'refusal explained' --data data.h5 --model gin --precision fp16-naive --unproved refuse \
   --explain=full
 contains 'refusal explained' out \
@@ -211,18 +213,21 @@ refused 'explain what' '--explain is "all", expected one of full' \
   --data data.h5 --model gcn --explain=all
 run 0 explain --data data.h5 --model gat --epochs 1 --explain
 contains explain out 'casts  *0 between'
-# Weights that have outgrown what was assumed of them: a run that goes on is explained with what it
-# goes on from.
-run 0 'fresh bounds' --data data.h5 --model gcn --epochs 40 --lr 0.5 --explain=full --save grown.h5
+# Weights that have become larger than their assumed bounds: the table of a resumed run has the
+# bounds of the weights that it resumes with.
+run 0 'bounds of new weights' --data data.h5 --model gcn --epochs 40 --lr 0.5 --explain=full \
+  --save grown.h5
 grep '  conv0.weight  ' out >fresh
-run 0 'resumed bounds' --data data.h5 --model gcn --epochs 1 --lr 0.5 --explain=full \
+run 0 'bounds of resumed weights' --data data.h5 --model gcn --epochs 1 --lr 0.5 --explain=full \
   --resume grown.h5
-contains 'resumed bounds' out '^resumed from grown.h5: '
+contains 'bounds of resumed weights' out '^resumed from grown.h5: '
 grep '  conv0.weight  ' out >resumed
-[ -s fresh ] && [ -s resumed ] || fail 'resumed bounds: the table has no row of conv0.weight'
-if cmp -s fresh resumed; then fail 'resumed bounds: those of fresh weights'; fi
-# A sparse matrix that is trained on as a dense one is not called dense.
-run 0 'features' --data sparse.h5 --model gcn --epochs 1 # a quarter is stored: too much
+[ -s fresh ] && [ -s resumed ] ||
+  fail 'bounds of resumed weights: the table has no row of conv0.weight'
+if cmp -s fresh resumed; then fail 'bounds of resumed weights: those of new weights'; fi
+# The summary says how the features are stored, and how they are used.
+# A quarter of the features is stored, which is too much for sparse products.
+run 0 'features' --data sparse.h5 --model gcn --epochs 1
 contains 'features' out '4 features (stored sparse, used dense)'
 run 0 'features' --data sparse.h5 --model gcn --epochs 1 --sparse-features on
 contains 'features' out '4 features (sparse)'
@@ -230,13 +235,13 @@ run 0 'features' --data data.h5 --model gcn --epochs 1 --sparse-features on
 contains 'features' out '16 features (stored dense, used sparse)'
 run 0 'features' --data data.h5 --model gcn --epochs 1
 contains 'features' out '16 features (dense)'
-refused 'a doctor and many epochs together' '--doctor checks every step' --data data.h5 --model \
-  gcn --doctor --together 4
+refused 'a doctor and several epochs in a launch' '--doctor checks every step' --data data.h5 \
+  --model gcn --doctor --together 4
 run 0 observe --data data.h5 --model gat --epochs 3 --observe 1 --json observed.jsonl
 contains observe out \
   'headroom *[0-9.]* bits at least: conv.*; measured in the forward pass of every step'
-run 0 'observe seldom' --data data.h5 --model gat --epochs 3
-contains 'observe seldom' out 'of one step in 16 (--observe 1: every step)'
+run 0 'observe by default' --data data.h5 --model gat --epochs 3
+contains 'observe by default' out 'of one step in 16 (--observe 1: every step)'
 contains observe observed.jsonl '"headroom":[0-9.]*,"headroom_at":"conv'
 run 0 unobserved --data data.h5 --model gat --epochs 3 --observe 0 --json unobserved.jsonl
 contains unobserved unobserved.jsonl '"headroom":null,"headroom_at":null'
@@ -249,10 +254,9 @@ contains plan out 'edge_softmax'
 run 0 patience --data data.h5 --model gcn --epochs 3000 --patience 4 --lr 0.5 --json patience.jsonl
 [ "$(wc -l <patience.jsonl)" -lt 3001 ] || fail 'patience: ran to the end'
 
-# Threads that have nothing to do soon sleep, unless the user says otherwise: libgomp shows what it
-# has read. (It shows so
-# whenever it is loaded: the last time is that of the program that does the work. Another OpenMP
-# shows no such line.)
+# Threads without work soon sleep, unless the user says otherwise. libgomp prints what it has read
+# from the environment each time it is loaded; the last time is that of the process that trains.
+# Another OpenMP prints no such line.
 waits() { # VARIABLE=VALUE...
   (unset OMP_WAIT_POLICY GOMP_SPINCOUNT KMP_BLOCKTIME; env OMP_DISPLAY_ENV=verbose "$@" "$train" \
     --version >out 2>shown)
@@ -265,7 +269,7 @@ if [ -s waited ]; then
   contains 'waiting as the user says' waited "'30000000000'"
 fi
 
-# The threads of the team have short slices, where the kernel gives them.
+# The threads of the team ask Linux for short slices of a core, if the kernel has them.
 if grep -q se.slice /proc/self/sched 2>/dev/null && uname -r |
   awk -F. '{ exit !($1 > 6 || ($1 == 6 && $2 >= 12)) }'; then
   rm -f slices.jsonl
@@ -279,19 +283,19 @@ if grep -q se.slice /proc/self/sched 2>/dev/null && uname -r |
   cat /proc/$child/task/*/sched | grep se.slice >slices
   kill $child
   wait $child
-  # The team's two; a driver's threads, which a program built for GPUs has as well, keep theirs.
+  # These are the two of the team. Threads of a GPU driver keep their own slices.
   short=$(grep -c ' 1000000$' slices)
   [ "$short" -ge 2 ] || fail "slices: $short threads have short ones, expected 2:" "$(cat slices)"
 fi
 
-# The same seed, the same numbers.
+# Two runs with one seed give the same numbers.
 for k in 1 2; do
   run 0 repeat --data data.h5 --model gat --epochs 15 --seed 9 --json -
   grep epoch out | sed 's/"epoch_ms[a-z_]*":[^,]*,//' >repeat$k
 done
 cmp repeat1 repeat2 || fail 'repeat: two runs differ'
 
-# Epochs that run together are the same epochs.
+# The number of epochs in a launch changes no result.
 for together in 1 4 16; do
   run 0 together --data data.h5 --model gat --epochs 31 --eval-every 10 --device cpu --together \
     $together --json -
@@ -302,7 +306,8 @@ contains together err 'up to 16 without a wait'
 contains together out '"captured":false,"epochs_together":16'
 cmp together1 together4 && cmp together1 together16 || fail 'together: runs differ'
 
-# 24 epochs are 12, a checkpoint, and 12 more; what differs or does not fit is said.
+# 24 epochs give the same as 12, a checkpoint, and 12 more. Settings that differ are reported, and a
+# checkpoint that does not fit is refused.
 for model in gcn gin gat; do
   for precision in fp32 fp16; do
     options="--data data.h5 --model $model --precision $precision --device cpu --seed 5"
@@ -318,7 +323,7 @@ for model in gcn gin gat; do
   done
 done
 [ -z "$(find . -name '*.tmp')" ] || fail 'save: a temporary file was left behind'
-# The same weights on features made ready in another way are another run, which says so.
+# Resuming with features that were prepared in another way is reported.
 rows='--data data.h5 --model gcn --device cpu --epochs 2'
 run 0 'rows' $rows --row-normalize off --sparse-features off --save rows.h5
 contains 'rows' out '^features: rows as stored: --row-normalize off$'
@@ -330,8 +335,8 @@ contains 'other rows' err \
 contains 'other rows' out '^features: rows divided by their sums: --row-normalize on$'
 run 0 'other storage' $rows --row-normalize off --sparse-features on --resume rows.h5
 contains 'other storage' err 'data.features_sparse is 0 in rows.h5, the run has 1'
-# A result that is stored x 2^-k because it overflowed once stays so in the run that resumes, which
-# says so.
+# A result that is rescaled because it overflowed once is rescaled in the resumed run, too, and the
+# summary says so.
 "$convert" --synthetic planted --nodes 4000 --classes 4 --features 8 --degree 6 --hubs 1 \
   --hub-degree 3500 --scale 32 --seed 1 --features-dtype f16 -o hub.h5 >/dev/null
 hub='--data hub.h5 --model gin --dropout 0 --device cpu'
@@ -345,37 +350,39 @@ run 3 'one guard' $hub --epochs 1 --save first.h5
 contains 'one guard' out 'NOTHING LEARNT  every step was skipped$'
 contains 'one guard' out 'overflows *in the forward pass of 1 step, which was skipped$'
 contains 'one guard' out 'guards *1 overflowed; at the end 1 result stored x 2^-k, 0 in fp32'
-run 0 'guards, resumed between' $hub --epochs 8 --resume first.h5 --save second.h5
-contains 'guards, resumed between' out \
+run 0 'guards, resumed between the overflows' $hub --epochs 8 --resume first.h5 --save second.h5
+contains 'guards, resumed between the overflows' out \
   'guards *1 overflowed; at the end 2 results stored x 2^-k, 0 in fp32'
-cmp whole.h5 second.h5 || fail 'guards, resumed between: another checkpoint'
-run 0 'guards, resumed behind' $hub --epochs 1 --resume second.h5
-contains 'guards, resumed behind' out \
+cmp whole.h5 second.h5 || fail 'guards, resumed between the overflows: another checkpoint'
+run 0 'guards, resumed after the overflows' $hub --epochs 1 --resume second.h5
+contains 'guards, resumed after the overflows' out \
   'guards *0 overflowed; at the end 2 results stored x 2^-k, 0 in fp32'
-[ ! -s err ] || fail 'guards, resumed behind:' "$(cat err)"
-# Done, but for nothing.
-run 3 'no number' --data hub.h5 --model gcn --norm right --no-self-loops --precision fp16-naive \
+[ ! -s err ] || fail 'guards, resumed after the overflows:' "$(cat err)"
+# Runs that end without having learnt anything.
+run 3 'loss is not a number' --data hub.h5 --model gcn --norm right --no-self-loops \
+  --precision fp16-naive \
   --epochs 6 --json -
-contains 'no number' err 'LOSS  *not a number: hg-doctor'
-contains 'no number' out '"learnt":false'
+contains 'loss is not a number' err 'LOSS  *not a number: hg-doctor'
+contains 'loss is not a number' out '"learnt":false'
 still='--data data.h5 --model gcn --dropout 0 --lr 0 --weight-decay 0'
-run 3 'nothing moves' $still --epochs 40 --json -
-contains 'nothing moves' err 'LEARNT  no loss of 40 steps is below the first, [0-9.]*: hg-doctor'
-contains 'nothing moves' out '"learnt":false'
-run 3 'nothing moves, twice' $still --epochs 40 --seeds 2
-contains 'nothing moves, twice' out 'NOTHING LEARNT  in 2 of 2 runs; the last of them: no loss'
-run 0 'too short to tell' $still --epochs 15 --json - --save still.h5
-contains 'too short to tell' out '"learnt":true'
-run 0 'resumed: the first loss is not of fresh weights' $still --epochs 40 --resume still.h5
-# An epoch is a step.
+run 3 'nothing changes' $still --epochs 40 --json -
+contains 'nothing changes' err 'LEARNT  no loss of 40 steps is below the first, [0-9.]*: hg-doctor'
+contains 'nothing changes' out '"learnt":false'
+run 3 'nothing changes in two runs' $still --epochs 40 --seeds 2
+contains 'nothing changes in two runs' out \
+  'NOTHING LEARNT  in 2 of 2 runs; the last of them: no loss'
+run 0 'too short for a verdict' $still --epochs 15 --json - --save still.h5
+contains 'too short for a verdict' out '"learnt":true'
+run 0 'resumed: the first loss is not that of new weights' $still --epochs 40 --resume still.h5
+# --steps and --epochs are the same.
 for name in epochs steps; do
   run 0 $name --data data.h5 --model gcn --$name 7 --json -
   grep '"event":"epoch"' out | sed 's/"epoch_ms":[^,]*,//' >by_$name
 done
-[ "$(wc -l <by_steps)" -eq 7 ] && cmp by_epochs by_steps || fail 'steps: they are no epochs'
+[ "$(wc -l <by_steps)" -eq 7 ] && cmp by_epochs by_steps || fail 'steps: not the same as epochs'
 refused 'two names of one number' '--steps and --epochs mean the same' \
   --data data.h5 --model gcn --epochs 3 --steps 3
-# One stream at a time: what is printed does not break off where a message begins.
+# Where both streams go to one file, a message never begins in the middle of a line.
 "$train" $hub --epochs 2 --explain >both 2>&1
 [ $? -eq 3 ] || fail 'both streams in one file: not exit code 3, and both steps were skipped'
 contains 'both streams in one file' both '^hg-train: train: conv0'
@@ -436,14 +443,13 @@ refused 'save over a folder' 'folder.h5: cannot be written: it exists and is not
   --data data.h5 --model gcn --save folder.h5
 refused 'save over a link' 'here: cannot be written: it exists and is not a regular file' --data \
   data.h5 --model gcn --save here
-if [ "$(id -u)" -ne 0 ]; then # nothing is forbidden to root
+if [ "$(id -u)" -ne 0 ]; then # root may write everywhere
   mkdir -m 500 closed
   refused 'save into a closed folder' 'closed/cp.h5: cannot be written: Permission denied' --data \
     data.h5 --model gcn --save closed/cp.h5
   chmod 700 closed
 fi
-# A disk that is full when the training is over: what was learnt is told, and the checkpoint that
-# was there stays.
+# The disk is full when the training is over: the summary is printed, and the old checkpoint stays.
 cp half.h5 kept.h5
 (
   ulimit -f 4
@@ -455,7 +461,7 @@ contains 'no room for the checkpoint' out 'test accuracy'
 cmp half.h5 kept.h5 || fail 'no room for the checkpoint: the old one is gone'
 [ -z "$(find . -name '*.tmp')" ] || fail 'save: a temporary file was left behind'
 
-# On a terminal a line of progress is written over: it must not wrap.
+# On a terminal the line of progress is overwritten, so it must not be longer than the terminal.
 if script -qec true /dev/null >/dev/null 2>&1; then
   for columns in 25 60 200; do
     script -qec "stty cols $columns; '$train' --data data.h5 --model gcn --epochs 40 --seeds 2" \
@@ -468,7 +474,7 @@ if script -qec true /dev/null >/dev/null 2>&1; then
   contains 'wide terminal' shown 'run 2/2  epoch 40/40  ETA 0 s  loss .*skipped 0  scale'
 fi
 
-# Ctrl-C: the summary so far and code 130.
+# Ctrl-C ends the run with the summary so far and exit code 130.
 interrupt interrupt INT '[ -s long.jsonl ]' --data data.h5 --model gcn --epochs 10000000 --json \
   long.jsonl --save long.h5
 tail -n 1 long.jsonl >last
@@ -481,14 +487,14 @@ contains interrupt out "to continue .*--resume long.h5 --epochs $((10000000 - do
 contains interrupt last '"saved":true'
 interrupt 'interrupted seeds' TERM "grep -q '\"seed\":1,\"epoch\":1,' seeds.jsonl 2>/dev/null" \
   --data data.h5 --model gcn --epochs 200 --seeds 1000 --json seeds.jsonl
-# A fast device may just have ended a seed.
+# A fast device may be between two seeds.
 contains 'interrupted seeds' out \
   'interrupted  *[ia].* epoch [0-9]* of .*seed [0-9]*.*: the figures are of [0-9]* of 1000 seeds'
-run 0 'resume behind an interrupt' --data data.h5 --model gcn --epochs 1 --resume long.h5
-[ ! -s err ] || fail 'resume behind an interrupt: something differs:' "$(cat err)"
+run 0 'resume after an interrupt' --data data.h5 --model gcn --epochs 1 --resume long.h5
+[ ! -s err ] || fail 'resume after an interrupt: something differs:' "$(cat err)"
 
-# What was printed and did not arrive is a failure, said once.
-lost() { # NAME ARGS...
+# Output that is lost is a failure, which is reported once.
+lost_output() { # NAME ARGS...
   name=$1
   shift
   "$train" "$@" >&- 2>err </dev/null
@@ -500,12 +506,13 @@ lost() { # NAME ARGS...
   [ $? -eq 1 ] || fail "$name: full standard output: not exit code 1"
   contains "$name" err 'cannot write to standard output'
 }
-lost help --help # longer than a buffer: the reason is not known any more at the end
-lost version --version
+# The help is longer than a buffer, so at its end the reason of the failure is not known any more.
+lost_output help --help
+lost_output version --version
 [ ! -c /dev/full ] || contains version err 'cannot write to standard output: '
-lost summary --data data.h5 --model gcn --epochs 2
+lost_output summary --data data.h5 --model gcn --epochs 2
 
-# A full disk is an error, not a short file.
+# A full disk is an error. It must not just give a short file.
 if [ -c /dev/full ]; then
   "$train" --data data.h5 --model gcn --epochs 100000000 --json - >/dev/full 2>err </dev/null
   [ $? -eq 1 ] || fail 'JSON to a full standard output: not exit code 1'
@@ -513,7 +520,8 @@ if [ -c /dev/full ]; then
   run 1 'full disk' --data data.h5 --model gcn --epochs 3 --json /dev/full
   contains 'full disk' err '/dev/full: cannot be written: '
 fi
-# What fits is whole lines, in a file and on a standard output that is a file with older lines.
+# Until the disk is full only whole lines are written, to a file and to a standard output that is a
+# file with older lines.
 (ulimit -f 2 && exec "$train" --data data.h5 --model gcn --epochs 100 --json cut.jsonl >out 2>err)
 [ $? -eq 1 ] || fail 'limit of a file: not exit code 1'
 contains 'limit of a file' err 'cut.jsonl: cannot be written: File too large'
@@ -526,10 +534,10 @@ for name in cut older; do
   [ "$(wc -l <$name.jsonl)" -gt 2 ] || fail "limit of a file: no lines in $name.jsonl"
   [ "$(grep -c '^{.*}$' $name.jsonl)" -eq "$(wc -l <$name.jsonl)" ] &&
     [ "$(tail -c 1 $name.jsonl | wc -l)" -eq 1 ] ||
-    fail "limit of a file: half a line in $name.jsonl:" "$(tail -c 100 $name.jsonl)"
+    fail "limit of a file: an incomplete line in $name.jsonl:" "$(tail -c 100 $name.jsonl)"
 done
 
-# A hang-up that nohup ignores stays ignored; of two other signals the second ends the run at once.
+# A hang-up that nohup ignores stays ignored.
 (trap '' HUP && exec "$train" --data data.h5 --model gcn --epochs 10000000 --json hup.jsonl \
   >out 2>err) &
 child=$!

@@ -1,9 +1,8 @@
 #!/bin/sh
-# What reordering the nodes does to training: usage: order.sh HG-TRAIN H5CONVERT DIRECTORY.
+# Training on reordered nodes: usage: order.sh HG-TRAIN H5CONVERT DIRECTORY.
 #
-# Without dropout it is the same training up to rounding: only the order of sums differs. Dropout
-# draws by
-# the place of an element, so that there it is another run, as with another seed.
+# Without dropout the training is the same up to rounding, since only the order of sums differs.
+# Dropout draws by the place of an element, so with dropout it is another run, as with another seed.
 set -u
 [ $# -eq 3 ] || { echo "3 arguments, not $#"; exit 1; } # files are removed below
 train=$1 convert=$2 dir=$3
@@ -12,7 +11,7 @@ cd "$dir" || exit 1
 failures=0
 rm -f ./*.h5 ./*.jsonl
 
-# losses FILE OPTIONS...: one for each epoch
+# losses FILE OPTIONS...: prints the loss of each epoch
 losses() {
   file=$1
   shift
@@ -22,7 +21,8 @@ losses() {
   sed -n 's/.*"event":"epoch".*"loss":\([^,}]*\).*/\1/p' run.jsonl
 }
 
-# compare NAME ALIKE: the losses of both orders are alike to 1e-3 in every epoch, or not
+# compare NAME ALIKE: if ALIKE is 1, the losses of both orders must agree to 1e-3 in every epoch; if
+# it is 0, they must not
 compare() {
   paste before after | awk -v name="$1" -v alike="$2" '
     NF == 2 { n++; d = ($1 - $2) / $1; far += d * d > 1e-6 }

@@ -1,5 +1,5 @@
-# cmake -DBUILD=dir -DSOURCE=dir -DCC=compiler -DCXX=compiler or nothing -P run.cmake: install into
-# an empty folder, then use the package as a stranger would: through CMake and through pkg-config.
+# cmake -DBUILD=dir -DSOURCE=dir -DCC=compiler -DCXX=compiler or nothing -P run.cmake: installs into
+# an empty folder, and uses the package from there, through CMake and through pkg-config.
 set(prefix ${BUILD}/install-test/prefix)
 file(REMOVE_RECURSE ${BUILD}/install-test)
 set(example ${SOURCE}/tools/examples/gcn_train.c)
@@ -28,7 +28,7 @@ compile(train ${example} halfgraph)
 run(${BUILD}/install-test/train)
 message(STATUS "through pkg-config: ${text}")
 
-# The static library by name, with all that it links; of CUDA the toolkit's libraries, too.
+# The static library, with everything that it links (with CUDA also the libraries of the toolkit).
 run(sh -c "${CC} -std=c17 ${example} -o ${BUILD}/install-test/train_static \
   $(pkg-config --static --cflags --libs halfgraph | sed 's/-lhalfgraph/-l:libhalfgraph.a/')")
 run(${BUILD}/install-test/train_static)
@@ -52,7 +52,7 @@ else()
   message(STATUS "Skipped: there is no C++ compiler")
 endif()
 
-# A project around ours. (What it would build is what this build has built.)
+# A project that contains this one. It is only configured, since it would build the same again.
 run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/parent -B ${BUILD}/install-test/parent
   -DHALFGRAPH=${SOURCE} -DEXAMPLE=${example})
 message(STATUS "in a parent: configured")
