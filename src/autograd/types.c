@@ -11,7 +11,7 @@ int hg__cannot_read(const hg_tape *tape, const struct hg__node *node, int i)
 	       !(node->op->rescaled >> i & 1u && tape->params->policy.accumulate == HG_ACC_F32);
 }
 
-/* Can this f32 value be narrowed although nobody asked for it? Yes where its bound proves that it
+/* Can this f32 value be narrowed without a cast by the user? Yes where its bound proves that it
  * fits. Yes also for a result that the policy guards, with one exception: if an operand of it
  * overflowed earlier, only a guard on the weights will do. With a guard on the result itself one
  * node after the other would overflow, each at the cost of a step, until all of them are f32. What

@@ -73,7 +73,7 @@ struct hg__replay {
 	hg_params *params;
 	hg_optim *optim;                   /* NULL: the update is not examined */
 	const hg_train_config *config;     /* of a training run; NULL: the tape is the user's own */
-	const hg_progress *progress;       /* NULL: nobody watches */
+	const hg_progress *progress;       /* NULL: progress is not reported */
 	struct hg__report_memory **memory; /* of the report */
 	int wants_silent, most_findings;
 	int evaluation; /* 1: only the forward pass of an evaluation */
