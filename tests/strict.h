@@ -5,10 +5,11 @@
 #include "harness.h"
 #include "kernels/kernels.h"
 
-/* A device that lets no kernel take more workspace than its row says. Before a kernel runs, the
- * context seems to have exactly that much, so a kernel that asks for more makes it grow. */
+/* A device on which no kernel may use more workspace than its row declares. Before a kernel runs,
+ * the context is told that its workspace has exactly this size, so a kernel that asks for more
+ * makes it grow, which is found. */
 
-/* One at a time, as the tests run. */
+/* There is one such device at a time: tests run one after the other. */
 struct strict {
 	struct hg__backend backend;
 	struct hg__kernels kernels;
@@ -47,7 +48,7 @@ static inline void strict_end(hg_context *ctx, size_t says, size_t whole, const 
 #include "kernels/kernels.def"
 #undef HG_KERNEL
 
-/* Puts the context on such a device. Its captured work is queued call by call. */
+/* Makes the device of the context such a device. Its captured work is queued call by call. */
 static inline void strict_make(hg_context *ctx)
 {
 	strict.real = ctx->backend;

@@ -12,13 +12,13 @@ static const char *file_of(const char *name, const char *text)
 	return path;
 }
 
-static char heard[1024];
+static char noted[1024];
 
-static void hear(void *user, const char *sentence)
+static void note_message(void *user, const char *sentence)
 {
 	(void)user;
-	strncat(heard, sentence, sizeof heard - strlen(heard) - 1);
-	strncat(heard, "\n", sizeof heard - strlen(heard) - 1);
+	strncat(noted, sentence, sizeof noted - strlen(noted) - 1);
+	strncat(noted, "\n", sizeof noted - strlen(noted) - 1);
 }
 
 static hg_status import_with(hg_header header, const char *const *paths, int count, hg_dataset **d,
@@ -28,8 +28,8 @@ static hg_status import_with(hg_header header, const char *const *paths, int cou
 	const hg_importer *table = hg_importers(&formats);
 	hg_import_config config = HG_IMPORT_CONFIG_INIT;
 	config.header = header;
-	config.note = hear;
-	heard[0] = 0;
+	config.note = note_message;
+	noted[0] = 0;
 	while (k < formats && strcmp(table[k].name, "edges") != 0)
 		k++;
 	return table[k].import(paths, count, &config, d, message);
@@ -83,7 +83,7 @@ static void counts_are_not_taken_for_an_edge(void)
 		           *found = read_as(HG_HEADER_AUTO, path);
 		CHECK_MSG(strcmp(found, good[k].expected) == 0, "case %d: \"%s\", expected \"%s\"", (int)k,
 		          found, good[k].expected);
-		CHECK_CONTAINS(heard, "is read as a header, not as an edge");
+		CHECK_CONTAINS(noted, "is read as a header, not as an edge");
 		CHECK_STR(read_as(HG_HEADER_YES, path), good[k].expected);
 	}
 }
@@ -106,7 +106,7 @@ static void edges_are_not_taken_for_counts(void)
 		           *found = read_as(HG_HEADER_AUTO, path);
 		CHECK_MSG(strcmp(found, good[k].expected) == 0, "case %d: \"%s\", expected \"%s\"", (int)k,
 		          found, good[k].expected);
-		CHECK_MSG(!strstr(heard, "header"), "case %d: %s", (int)k, heard);
+		CHECK_MSG(!strstr(noted, "header"), "case %d: %s", (int)k, noted);
 		CHECK_STR(read_as(HG_HEADER_NO, path), good[k].expected);
 	}
 }
@@ -142,7 +142,7 @@ static void header_must_fit_the_edges(void)
 	CHECK_CONTAINS(read_as(HG_HEADER_YES, file_of("vast.txt", "2000000000 1\n0 1\n")),
 	               "not a graph");
 	CHECK_STR(read_as(HG_HEADER_YES, file_of("words.txt", "from to\n0 1\n")), "2: 1<0");
-	CHECK_CONTAINS(heard, "\"from to\" is skipped as a header");
+	CHECK_CONTAINS(noted, "\"from to\" is skipped as a header");
 	CHECK_STR(read_as(HG_HEADER_YES, file_of("one.txt", "17\n0 1\n")), "2: 1<0");
 	CHECK_STR(read_as(HG_HEADER_YES, file_of("none.txt", "3 0\n")), "3:");
 	CHECK_STR(read_as(HG_HEADER_YES, file_of("nothing.txt", "# nothing\n")), "0:");
@@ -158,9 +158,9 @@ static void every_file_may_have_a_header(void)
 	write_text(paths[1], "3 4\n0 2 2\n2 1 2\n1 0 2\n0 1 2\n");
 	CHECK_OK(import_with(HG_HEADER_AUTO, paths, 2, &d, message));
 	CHECK(d->nodes == 4 && d->edges == 7);
-	CHECK_CONTAINS(heard, "first.txt:1: \"4 5\" is read as a header");
-	CHECK_CONTAINS(heard, "second.txt:1: \"3 4\" is read as a header");
-	CHECK_CONTAINS(heard,
+	CHECK_CONTAINS(noted, "first.txt:1: \"4 5\" is read as a header");
+	CHECK_CONTAINS(noted, "second.txt:1: \"3 4\" is read as a header");
+	CHECK_CONTAINS(noted,
 	               "2 of 9 edges repeat an earlier edge and were merged with it: weights add up");
 	hg_dataset_free(d);
 }

@@ -1,4 +1,5 @@
-/* Whether rows should be divided by their sums: what the values say, however they are stored. */
+/* The advice whether to divide rows by their sums. It depends on the values of the features,
+ * however they are stored. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,13 +9,13 @@
 
 enum { N = 400 };
 
-/* One node feature: a number that depends on what set is drawn. */
+/* One feature of a node, which depends on the kind of dataset. */
 typedef float (*draw_fn)(int64_t row, int64_t column, int64_t columns);
 
 static float words(int64_t row, int64_t column, int64_t columns)
 {
 	(void)row;
-	/* 18 of the columns, the first ones more often */
+	/* 18 of the columns are not 0, the first ones more often */
 	return test_uniform() < 18.0 / (double)columns * 2.0 * (1.0 - (double)column / (double)columns);
 }
 
@@ -25,7 +26,8 @@ static float purchases(int64_t row, int64_t column, int64_t columns)
 	return test_uniform() < 0.2 + 0.3 * (double)(row % 2);
 }
 
-/* 20 of the columns, but the first in nearly every row and ten others in half of them. */
+/* 20 of the columns are not 0: the first in nearly every row, and ten others in half of the
+ * rows. */
 static float shared(int64_t row, int64_t column, int64_t columns)
 {
 	(void)row;
@@ -100,7 +102,7 @@ static hg_dataset *dataset_of(draw_fn draw, int64_t columns, int kind)
 	CHECK(d->feat && d->feat_rowptr && d->feat_col && d->feat_value);
 	for (int64_t i = 0, e = 0; i < N; i++) {
 		for (int64_t c = 0; c < columns; c++) {
-			const float value = i == 7 ? 0.0f : draw(i, c, columns); /* a row without any */
+			const float value = i == 7 ? 0.0f : draw(i, c, columns); /* a row of zeros */
 			if (kind == 1)
 				((hg_half *)d->feat)[i * columns + c] = hg_half_from_double((double)value);
 			else
@@ -126,7 +128,7 @@ static hg_dataset *dataset_of(draw_fn draw, int64_t columns, int kind)
 	return d;
 }
 
-static void values_decide_not_storage(void)
+static void values_decide_and_not_storage(void)
 {
 	static const struct {
 		const char *name;
@@ -158,7 +160,7 @@ static void values_decide_not_storage(void)
 		}
 }
 
-static void mistakes_are_named(void)
+static void mistakes_are_refused_by_name(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_rows_advice rows = HG_ROWS_ADVICE_INIT;
@@ -188,8 +190,8 @@ static hg_dataset *real(const char *file)
 	return d;
 }
 
-/* Validation accuracy says the same of them: the table in advise_rows.c. */
-static void real_sets(void)
+/* The validation accuracies in advise_rows.c give the same advice for these datasets. */
+static void real_datasets_get_their_advice(void)
 {
 	static const struct {
 		const char *file;
@@ -209,7 +211,8 @@ static void real_sets(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(values_decide_not_storage),
-	                                         TEST(mistakes_are_named), TEST(real_sets)};
+	static const struct test_case cases[] = {TEST(values_decide_and_not_storage),
+	                                         TEST(mistakes_are_refused_by_name),
+	                                         TEST(real_datasets_get_their_advice)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,4 +1,4 @@
-/* A dataset on a device and in a training run: every form of the features, self loops, batches, and
+/* Datasets on a device and in training runs: every form of the features, self loops, batches, and
  * what is refused. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static hg_dataset *featured_batch(void)
 	return d;
 }
 
-/* The small datasets by the form in which they store features. */
+/* Functions that make the small datasets, by the form in which these store features. */
 enum { DENSE, SPARSE, BATCH, FORMS };
 static hg_dataset *(*const makers[FORMS])(void) = {small_dataset, small_sparse, featured_batch};
 
@@ -35,7 +35,7 @@ static float feature_of(const hg_dataset *d, int64_t i, int64_t c)
 	return 0.0f;
 }
 
-/* x [n, F] from device data in any form. */
+/* Downloads x [n, F] from device data in any form. */
 static float *features_back(const hg_dataset *d, const hg_device_data *data)
 {
 	float *x = calloc((size_t)(d->nodes * d->features) + 1, sizeof *x);
@@ -72,7 +72,7 @@ static void check_features(const hg_dataset *d, const hg_device_data *data)
 	free(x);
 }
 
-static void features_arrive_in_every_form(void)
+static void features_are_uploaded_in_every_form(void)
 {
 	static const hg_upload_features how[] = {HG_UPLOAD_AUTO, HG_UPLOAD_DENSE, HG_UPLOAD_SPARSE};
 	hg_context *ctx = test_context();
@@ -95,8 +95,8 @@ static void features_arrive_in_every_form(void)
 	hg_context_free(ctx);
 }
 
-/* One entry in twelve rows of one column is fewer than 9 %, in eleven it is more. */
-static void few_entries_stay_sparse(void)
+/* One entry in twelve rows of one column is less than 9 %, one in eleven is more. */
+static void few_entries_are_uploaded_as_sparse(void)
 {
 	hg_context *ctx = test_context();
 	for (int columns = 11; columns <= 12; columns++) {
@@ -112,7 +112,7 @@ static void few_entries_stay_sparse(void)
 	hg_context_free(ctx);
 }
 
-/* What graph the device has: the number of its self loops, and the sum of its weights. */
+/* The graph on the device: the number of its self loops, and the sum of its weights. */
 static void graph_facts(hg_graph *graph, int64_t *loops, double *sum)
 {
 	const int64_t n = hg_graph_rows(graph), m = hg_graph_edges(graph);
@@ -133,7 +133,7 @@ static void graph_facts(hg_graph *graph, int64_t *loops, double *sum)
 	free(weight);
 }
 
-static void graphs_arrive(void)
+static void graphs_are_uploaded(void)
 {
 	hg_context *ctx = test_context();
 	for (int form = 0; form < FORMS; form++)
@@ -165,8 +165,9 @@ static void graphs_arrive(void)
 	hg_context_free(ctx);
 }
 
-/* A member may be taken over, and the dataset may go first. */
-static void members_may_be_kept(void)
+/* A member of the device data may be taken over by the caller, and the dataset may be freed
+ * before. */
+static void members_may_be_taken_over(void)
 {
 	hg_context *ctx = test_context();
 	hg_dataset *d = small_dataset();
@@ -182,7 +183,7 @@ static void members_may_be_kept(void)
 	hg_context_free(ctx);
 }
 
-static void models_say_what_they_want(void)
+static void models_decide_about_self_loops(void)
 {
 	static const struct {
 		const char *model;
@@ -205,14 +206,14 @@ static void refuse_upload(const hg_dataset *d, hg_context *ctx, const hg_upload_
                           hg_status status, const char *part)
 {
 	char message[HG_DATA_MESSAGE] = "";
-	hg_device_data *data = (hg_device_data *)(void *)message; /* must become NULL */
+	hg_device_data *data = (hg_device_data *)(void *)message; /* not NULL, but must become it */
 	CHECK_STATUS(hg_dataset_upload(d, ctx, config, &data, message), status);
 	CHECK(!data);
 	CHECK_CONTAINS(message, part);
 	CHECK_STATUS(hg_dataset_upload(d, ctx, config, &data, NULL), status);
 }
 
-static void bad_arguments_are_named(void)
+static void bad_arguments_are_refused_by_name(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_context *ctx = test_context();
@@ -234,7 +235,7 @@ static void bad_arguments_are_named(void)
 	hg_context_free(ctx);
 }
 
-static void bad_datasets_are_named(void)
+static void bad_datasets_are_refused_by_name(void)
 {
 	hg_context *ctx = test_context();
 	hg_dataset *d = small_dataset();
@@ -248,7 +249,7 @@ static void bad_datasets_are_named(void)
 	d->feat_value[4] = 1e30f;
 	refuse_upload(d, ctx, NULL, HG_ERR_RANGE, "row 3 (node 40), column 2 is 1e+30");
 	hg_dataset_free(d);
-	d = small_dataset(); /* shapes that do not fit: what no file can hold */
+	d = small_dataset(); /* shapes that do not match, which no file can have */
 	d->edges = 10;
 	refuse_upload(d, ctx, NULL, HG_ERR_ARG, "rowptr");
 	hg_dataset_free(d);
@@ -263,7 +264,7 @@ static void bad_datasets_are_named(void)
 
 /* ---- training ---- */
 
-/* *array is given back and absent from then on. */
+/* Frees *array and sets it to NULL. */
 static void drop(void *array)
 {
 	void *memory;
@@ -282,7 +283,7 @@ static void refuse_training(hg_dataset *d, hg_status status, const char *part)
 	hg_dataset_free(d);
 }
 
-static void what_cannot_be_trained_on_is_named(void)
+static void untrainable_datasets_are_refused_by_name(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	CHECK_STATUS(hg_dataset_check_training(NULL, "file.h5", message), HG_ERR_ARG);
@@ -309,15 +310,15 @@ static void what_cannot_be_trained_on_is_named(void)
 	d->features = 0;
 	refuse_training(d, HG_ERR_FORMAT, "no features to train on");
 	d = small_dataset();
-	d->label[0] = d->label[1] = -1; /* those of the training set */
+	d->label[0] = d->label[1] = -1; /* the nodes of the training split */
 	refuse_training(d, HG_ERR_FORMAT, "none of 6 nodes is labelled and in nodes/train_mask");
 }
 
-/* More classes than labelled rows can be trained on, with a word about it. */
-static void many_classes_are_suspect(void)
+/* A dataset with more classes than labelled rows can be trained on, but the message warns of it. */
+static void many_classes_give_a_warning(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
-	hg_dataset *d = small_dataset(); /* five labelled nodes */
+	hg_dataset *d = small_dataset(); /* it has five labelled nodes */
 	d->classes = 5;
 	CHECK_OK(hg_dataset_check_training(d, NULL, message));
 	CHECK_STR(message, "");
@@ -358,7 +359,7 @@ static void refuse_data(const hg_dataset *d, const hg_device_data *data, hg_trai
 	CHECK_CONTAINS(message, part);
 }
 
-static void data_that_does_not_fit_is_named(void)
+static void data_that_does_not_fit_is_refused_by_name(void)
 {
 	hg_context *ctx = test_context();
 	hg_dataset *d = small_dataset(), *batch = featured_batch();
@@ -391,7 +392,7 @@ static void data_that_does_not_fit_is_named(void)
 	hg_context_free(ctx);
 }
 
-/* From a file to a trained model, as tools/examples/train_file.c does it. */
+/* Trains a model on a dataset, as tools/examples/train_file.c does it. */
 static hg_status train(const hg_dataset *d, hg_context *ctx, const char *model, double *loss)
 {
 	hg_train_config config = hg_train_config_default(model);
@@ -433,8 +434,9 @@ static void every_model_trains_on_every_dataset(void)
 	hg_context_free(ctx);
 }
 
-/* Every allocation of the context fails in its turn; those of this library are in nomem.c. */
-static hg_status scene(hg_context *ctx)
+/* Uploads every form of dataset. faulty_sweep makes the allocations of the context fail; those of
+ * the dataset library are tested in nomem.c. */
+static hg_status upload_every_form(hg_context *ctx)
 {
 	hg_status status = HG_OK;
 	for (int form = 0; form < FORMS && status == HG_OK; form++)
@@ -452,9 +454,9 @@ static hg_status scene(hg_context *ctx)
 	return status;
 }
 
-static void every_allocation_may_fail(void)
+static void failed_allocations_are_reported(void)
 {
-	const int64_t count = faulty_sweep(scene);
+	const int64_t count = faulty_sweep(upload_every_form);
 	test_note("%lld allocations made to fail", (long long)count);
 	CHECK(count > 50);
 }
@@ -462,19 +464,19 @@ static void every_allocation_may_fail(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(features_arrive_in_every_form),
-	    TEST(few_entries_stay_sparse),
-	    TEST(graphs_arrive),
-	    TEST(members_may_be_kept),
-	    TEST(models_say_what_they_want),
-	    TEST(bad_arguments_are_named),
-	    TEST(bad_datasets_are_named),
-	    TEST(what_cannot_be_trained_on_is_named),
-	    TEST(many_classes_are_suspect),
+	    TEST(features_are_uploaded_in_every_form),
+	    TEST(few_entries_are_uploaded_as_sparse),
+	    TEST(graphs_are_uploaded),
+	    TEST(members_may_be_taken_over),
+	    TEST(models_decide_about_self_loops),
+	    TEST(bad_arguments_are_refused_by_name),
+	    TEST(bad_datasets_are_refused_by_name),
+	    TEST(untrainable_datasets_are_refused_by_name),
+	    TEST(many_classes_give_a_warning),
 	    TEST(models_are_configured),
-	    TEST(data_that_does_not_fit_is_named),
+	    TEST(data_that_does_not_fit_is_refused_by_name),
 	    TEST(every_model_trains_on_every_dataset),
-	    TEST(every_allocation_may_fail),
+	    TEST(failed_allocations_are_reported),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -87,8 +87,8 @@ struct ranges_plan {
 	/* lined_up: all numbers are at their bounds, with signs for which the terms add up */
 	int policy, lined_up;
 	hg_mode mode;
-	unsigned wide; /* bit i: operand i is a parameter, if that makes its gradient f32 */
-	int looks;     /* the tape is told the least magnitudes of the operands, and their signs */
+	unsigned wide;   /* bit i: operand i is a parameter, if that makes its gradient f32 */
+	int knows_least; /* the tape is told the least magnitudes of the operands, and their signs */
 };
 struct ranges_case {
 	const struct ranges_plan *plan;

@@ -92,7 +92,7 @@ static void record(struct ranges_case *c, struct ranges_world *w)
 			continue;
 		c->view[i] = hg__tensor_view(w->ctx, ranges_on_device(&w->arena, c->in[i]));
 		in[i] = hg_tape_input(c->tape, &c->view[i], "", c->amax[i]);
-		if (plan->looks)
+		if (plan->knows_least)
 			CHECK_OK(hg__tape_least(c->tape, hg__tape_index(c->tape, in[i])));
 	}
 	if (plan->sample.buffers) {

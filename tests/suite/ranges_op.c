@@ -50,7 +50,7 @@ static void draw_plan(struct ranges_plan *plan, const struct ranges_world *w,
 	                             .policy = (int)test_below(RANGES_POLICIES),
 	                             .mode = test_below(8) ? HG_TRAIN : HG_EVAL,
 	                             .wide = (unsigned)test_u64(),
-	                             .looks = (int)test_below(2)};
+	                             .knows_least = (int)test_below(2)};
 	draw_sample(plan, w);
 	plan->lined_up = may_line_up && test_below(2) && ranges_is_linear(op, plan->sample.attr);
 	if (!plan->lined_up && test_below(2))

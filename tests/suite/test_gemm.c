@@ -126,7 +126,7 @@ static int64_t rows_of(int i)
 	return i % 2 ? TALL : TALL + 907;
 }
 
-static void outputs_of_layers(void)
+static void outputs_are_within_their_bound(void)
 {
 	hg_context *ctx = test_context();
 	for (int i = 0; i < PAIRS; i++) {
@@ -143,7 +143,7 @@ static void outputs_of_layers(void)
 	hg_context_free(ctx);
 }
 
-static void gradients_of_inputs(void)
+static void gradients_of_inputs_are_within_their_bound(void)
 {
 	hg_context *ctx = test_context();
 	for (int i = 0; i < PAIRS; i++) {
@@ -159,7 +159,7 @@ static void gradients_of_inputs(void)
 	hg_context_free(ctx);
 }
 
-static void gradients_of_weights(void)
+static void gradients_of_weights_are_within_their_bound(void)
 {
 	hg_context *ctx = test_context();
 	for (int i = 0; i < PAIRS; i++) {
@@ -179,7 +179,8 @@ static void gradients_of_weights(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(outputs_of_layers), TEST(gradients_of_inputs),
-	                                         TEST(gradients_of_weights)};
+	static const struct test_case cases[] = {TEST(outputs_are_within_their_bound),
+	                                         TEST(gradients_of_inputs_are_within_their_bound),
+	                                         TEST(gradients_of_weights_are_within_their_bound)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -132,7 +132,7 @@ static void cancellation_keeps_the_small_terms(void)
 
 /* A softmax over 20,000 edges. Each weight is 5e-5, a subnormal half, and the weighted sum of ones
  * must be one again. */
-static void softmax_over_twenty_thousand_edges(void)
+static void softmax_over_twenty_thousand_edges_adds_up_to_one(void)
 {
 	enum { EDGES = 20000 };
 	struct bench b;
@@ -165,9 +165,12 @@ static void softmax_over_twenty_thousand_edges(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(star_sum_is_right_in_fp16),          TEST(star_mean_is_right_in_every_safe_mode),
-	    TEST(star_sum_is_swamped_in_naive_fp16),  TEST(mean_of_seventy_thousand_ones_is_one),
-	    TEST(cancellation_keeps_the_small_terms), TEST(softmax_over_twenty_thousand_edges),
+	    TEST(star_sum_is_right_in_fp16),
+	    TEST(star_mean_is_right_in_every_safe_mode),
+	    TEST(star_sum_is_swamped_in_naive_fp16),
+	    TEST(mean_of_seventy_thousand_ones_is_one),
+	    TEST(cancellation_keeps_the_small_terms),
+	    TEST(softmax_over_twenty_thousand_edges_adds_up_to_one),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -178,8 +178,8 @@ static void dots_of_every_shape(void)
 	scene_close(&s);
 }
 
-/* In a large graph a work item has thousands of edges. Here a plan made by hand gives the small
- * graph such items: one with all edges, or two that share the long row. */
+/* In a large graph a work item has thousands of edges. Here the test itself makes a plan that gives
+ * the small graph such items: one with all edges, or two that share the long row. */
 static void dots_in_items_of_many_edges(void)
 {
 	static struct scene s;

@@ -200,24 +200,24 @@ static void models_are_proved_or_guarded(void)
 
 /* ---- headroom: results that have some are finite ---- */
 
-/* One node has edges into HEARD others, with norm left. Its gradient is the mean of theirs, but in
- * f16 they are added up before they are divided. Sets *is_finite to 1 if the stored gradient is.
+/* One node has edges into FAN_OUT others, with norm left. Its gradient is the mean of theirs, but
+ * in f16 they are added up before they are divided. Sets *is_finite to 1 if the stored gradient is.
  * Returns its narrowing, which is the last one of the table. */
-enum { HEARD = 256 };
+enum { FAN_OUT = 256 };
 static hg_narrowing mean_of_gradients(hg_policy policy, float scale, int *is_finite)
 {
-	static const int32_t label[HEARD];
+	static const int32_t label[FAN_OUT];
 	static const float x[4];
 	struct bench b;
 	hg_narrowing n = HG_NARROWING_INIT;
 	policy.loss_scale.init_scale = scale;
 	bench_open(&b, test_context(), policy, HG_TRAIN);
-	b.graph = coo_graph(b.ctx, coo_fan_out(HEARD));
+	b.graph = coo_graph(b.ctx, coo_fan_out(FAN_OUT));
 	const hg_var of = hg_tape_variable(b.tape, tensor_of(&b, HG_F16, 1, 4, x, HG_F32), "x");
 	const hg_var y =
 	    hg_spmm(b.tape, b.graph, hg_scale(b.tape, of, 1.0f), HG_NONE, HG_NORM_LEFT, 1.0f);
 	const hg_var labels =
-	    hg_tape_input(b.tape, tensor_of(&b, HG_I32, HEARD, 1, label, HG_I32), "labels", -1.0);
+	    hg_tape_input(b.tape, tensor_of(&b, HG_I32, FAN_OUT, 1, label, HG_I32), "labels", -1.0);
 	CHECK_OK(hg_tape_compile(b.tape, hg_softmax_xent(b.tape, y, labels, HG_NONE)));
 	CHECK_OK(hg_tape_forward(b.tape));
 	CHECK_OK(hg_tape_backward(b.tape));

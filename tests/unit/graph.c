@@ -79,27 +79,40 @@ static void bad_input_is_refused_by_place(void)
 	const int64_t rowptr[] = {0, 1, 2, 3}, late[] = {1, 1, 2, 3}, early[] = {0, 1, 2, 2},
 	              back[] = {0, 2, 1, 3};
 	hg_graph *g = NULL;
-#define REFUSED(call, status, part) \
-	CHECK_STATUS(call, status);     \
-	CHECK(g == NULL);               \
-	CHECK_CONTAINS(hg_context_error(ctx), part)
-	REFUSED(hg_graph_from_coo(ctx, 3, 3, 3, low, good, NULL, NULL, &g), HG_ERR_ARG, "dst[1] = -1");
-	REFUSED(hg_graph_from_coo(ctx, 3, 3, 3, good, high, NULL, NULL, &g), HG_ERR_ARG,
-	        "src[2] = 3, expected 0 .. 2");
-	REFUSED(hg_graph_from_coo(ctx, 3, 3, 3, good, good, weight, NULL, &g), HG_ERR_ARG, "weight[2]");
-	REFUSED(hg_graph_from_coo(ctx, 0, 3, 1, good, good, NULL, NULL, &g), HG_ERR_ARG, "dst[0]");
-	REFUSED(hg_graph_from_coo(ctx, 3, -3, 3, good, good, NULL, NULL, &g), HG_ERR_ARG, "negative");
-	REFUSED(hg_graph_from_coo(ctx, (int64_t)1 << 31, 3, 0, NULL, NULL, NULL, NULL, &g), HG_ERR_ARG,
-	        "32-bit");
-	REFUSED(hg_graph_from_coo(ctx, 3, 3, 3, NULL, good, NULL, NULL, &g), HG_ERR_ARG, "NULL");
-	REFUSED(hg_graph_from_csr(ctx, 3, 3, 3, late, good, NULL, &g), HG_ERR_ARG,
-	        "rowptr goes from 1");
-	REFUSED(hg_graph_from_csr(ctx, 3, 3, 3, early, good, NULL, &g), HG_ERR_ARG, "expected 0 to 3");
-	REFUSED(hg_graph_from_csr(ctx, 3, 3, 3, back, good, NULL, &g), HG_ERR_ARG, "rowptr[2] = 1");
-	REFUSED(hg_graph_from_csr(ctx, 3, 3, 3, rowptr, high, NULL, &g), HG_ERR_ARG, "col[2] = 3");
-	REFUSED(hg_graph_from_csr(ctx, 3, 3, 3, rowptr, good, weight, &g), HG_ERR_ARG, "weight[2]");
-	REFUSED(hg_graph_from_csr(ctx, 3, 3, 3, NULL, good, NULL, &g), HG_ERR_ARG, "rowptr is NULL");
-#undef REFUSED
+	const struct {
+		int64_t rows, cols, m;
+		const int32_t *dst, *src;
+		const float *weight;
+		const char *part;
+	} lists[] = {{3, 3, 3, low, good, NULL, "dst[1] = -1"},
+	             {3, 3, 3, good, high, NULL, "src[2] = 3, expected 0 .. 2"},
+	             {3, 3, 3, good, good, weight, "weight[2]"},
+	             {0, 3, 1, good, good, NULL, "dst[0]"},
+	             {3, -3, 3, good, good, NULL, "negative"},
+	             {(int64_t)1 << 31, 3, 0, NULL, NULL, NULL, "32-bit"},
+	             {3, 3, 3, NULL, good, NULL, "NULL"}};
+	const struct {
+		const int64_t *rowptr;
+		const int32_t *col;
+		const float *weight;
+		const char *part;
+	} arrays[] = {{late, good, NULL, "rowptr goes from 1"}, {early, good, NULL, "expected 0 to 3"},
+	              {back, good, NULL, "rowptr[2] = 1"},      {rowptr, high, NULL, "col[2] = 3"},
+	              {rowptr, good, weight, "weight[2]"},      {NULL, good, NULL, "rowptr is NULL"}};
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+		CHECK_STATUS(hg_graph_from_coo(ctx, lists[i].rows, lists[i].cols, lists[i].m, lists[i].dst,
+		                               lists[i].src, lists[i].weight, NULL, &g),
+		             HG_ERR_ARG);
+		CHECK(g == NULL);
+		CHECK_CONTAINS(hg_context_error(ctx), lists[i].part);
+	}
+	for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+		CHECK_STATUS(
+		    hg_graph_from_csr(ctx, 3, 3, 3, arrays[i].rowptr, arrays[i].col, arrays[i].weight, &g),
+		    HG_ERR_ARG);
+		CHECK(g == NULL);
+		CHECK_CONTAINS(hg_context_error(ctx), arrays[i].part);
+	}
 	CHECK_STATUS(hg_graph_from_coo(NULL, 3, 3, 3, good, good, NULL, NULL, &g), HG_ERR_ARG);
 	CHECK_STATUS(hg_graph_from_coo(ctx, 3, 3, 3, good, good, NULL, NULL, NULL), HG_ERR_ARG);
 	CHECK_STATUS(hg_graph_download(NULL, NULL, NULL, NULL), HG_ERR_ARG);

@@ -331,26 +331,23 @@ static void mistakes_are_refused_by_name(void)
 	int group = 0;
 	test_reseed(8);
 	case_open(&b, &methods[0].config, NULL);
-	hg_optim_config bad = HG_OPTIM_CONFIG_INIT;
-	bad.lr = NAN;
-	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
-	CHECK_CONTAINS(hg_context_error(b.ctx), "lr");
-	bad = methods[0].config;
-	bad.nesterov = 1;
-	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
-	CHECK_CONTAINS(hg_context_error(b.ctx), "nesterov");
-	bad = methods[4].config;
-	bad.beta2 = 1.0f;
-	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
-	CHECK_CONTAINS(hg_context_error(b.ctx), "beta2");
-	bad = methods[0].config;
-	bad.clip_norm = -1.0f;
-	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
-	CHECK_CONTAINS(hg_context_error(b.ctx), "clip_norm");
-	bad = methods[0].config;
-	bad.size = 0;
-	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
-	CHECK_CONTAINS(hg_context_error(b.ctx), "HG_OPTIM_CONFIG_INIT");
+	struct {
+		hg_optim_config config;
+		const char *part;
+	} bad[] = {{HG_OPTIM_CONFIG_INIT, "lr"},
+	           {methods[0].config, "nesterov"},
+	           {methods[4].config, "beta2"},
+	           {methods[0].config, "clip_norm"},
+	           {methods[0].config, "HG_OPTIM_CONFIG_INIT"}};
+	bad[0].config.lr = NAN;
+	bad[1].config.nesterov = 1;
+	bad[2].config.beta2 = 1.0f;
+	bad[3].config.clip_norm = -1.0f;
+	bad[4].config.size = 0;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		CHECK_STATUS(hg_optim_create(b.params, &bad[i].config, &other), HG_ERR_ARG);
+		CHECK_CONTAINS(hg_context_error(b.ctx), bad[i].part);
+	}
 	CHECK(!other);
 	CHECK_STATUS(hg_optim_assign(b.optim, b.buffer, 0), HG_ERR_ARG);
 	CHECK_CONTAINS(hg_context_error(b.ctx), "statistics");

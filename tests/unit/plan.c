@@ -269,7 +269,7 @@ static void cuts_may_lie_anywhere(void)
 	hg_context_free(ctx);
 }
 
-static void isolated_rows_only(void)
+static void plan_of_isolated_rows(void)
 {
 	hg_context *ctx = test_context();
 	for (int64_t rows = 1; rows < 200; rows++) {
@@ -279,7 +279,7 @@ static void isolated_rows_only(void)
 	hg_context_free(ctx);
 }
 
-static void a_hub_among_isolated_rows(void)
+static void plan_of_a_hub_among_isolated_rows(void)
 {
 	hg_context *ctx = test_context();
 	enum { ROWS = 500 };
@@ -293,7 +293,7 @@ static void a_hub_among_isolated_rows(void)
 }
 
 /* Rows that fill items exactly. Their ends would be alone after a cut. */
-static void rows_that_end_at_cuts(void)
+static void rows_may_end_at_cuts(void)
 {
 	hg_context *ctx = test_context();
 	int64_t degree[300];
@@ -309,7 +309,7 @@ static void rows_that_end_at_cuts(void)
 }
 
 /* Random graphs: power laws, long runs of empty rows, and all sizes of items. */
-static void random_graphs(void)
+static void plans_of_random_graphs(void)
 {
 	hg_context *ctx = test_context();
 	int32_t works = 0;
@@ -377,10 +377,10 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 	    TEST(graph_without_rows_has_a_plan),
 	    TEST(cuts_may_lie_anywhere),
-	    TEST(isolated_rows_only),
-	    TEST(a_hub_among_isolated_rows),
-	    TEST(rows_that_end_at_cuts),
-	    TEST(random_graphs),
+	    TEST(plan_of_isolated_rows),
+	    TEST(plan_of_a_hub_among_isolated_rows),
+	    TEST(rows_may_end_at_cuts),
+	    TEST(plans_of_random_graphs),
 	    TEST(small_graphs_have_short_items_and_large_ones_long),
 	    TEST(failed_allocations_are_reported),
 	};

@@ -30,12 +30,13 @@ static void texts_become_printable(void)
 		CHECK_STR(out, texts[k].printable);
 		CHECK_EQ_I(length, strlen(texts[k].printable));
 		CHECK_EQ_I(hg__printable(NULL, 0, texts[k].text), length);
-		CHECK_EQ_I(hg__printable(out, sizeof out, texts[k].printable), length); /* once is enough */
+		/* a text that is printable already is not changed */
+		CHECK_EQ_I(hg__printable(out, sizeof out, texts[k].printable), length);
 		CHECK_STR(out, texts[k].printable);
 	}
 }
 
-/* Room for k bytes gets a beginning that has no half of a character, and nothing beyond it. */
+/* A text that is cut to k bytes ends with a whole character, and nothing is written beyond them. */
 static void cut_texts_end_with_whole_characters(void)
 {
 	static const char text[] = "a\xe2\x9c\x93\x1b!";

@@ -165,7 +165,7 @@ static void evidence_names_where_a_bound_comes_from(void)
 	CHECK_EQ_I(hg__evidence_of(INFINITY, (double)NAN), HG_EVIDENCE_UNKNOWN);
 }
 
-static void worse_of_two_verdicts(void)
+static void worse_of_two_verdicts_is_kept(void)
 {
 	CHECK_EQ_I(hg__verdict_worse(HG_PROVED, HG_GUARDED), HG_GUARDED);
 	CHECK_EQ_I(hg__verdict_worse(HG_REFUSED, HG_PROMOTED), HG_REFUSED);
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
 	    TEST(partial_sums_do_not_matter_in_f32),
 	    TEST(assumed_bounds_are_guarded),
 	    TEST(evidence_names_where_a_bound_comes_from),
-	    TEST(worse_of_two_verdicts),
+	    TEST(worse_of_two_verdicts_is_kept),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

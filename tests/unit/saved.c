@@ -1,5 +1,6 @@
-/* Copies of what training changes (nn/saved.h): each use brings back every bit of its parts, on the
- * device and on the host, and the weights of the best epoch change places with the masters. */
+/* Copies of what training changes (nn/saved.h). Each use restores every bit of its parts, on the
+ * device and on the host, and the weights of the best epoch are exchanged with the master
+ * weights. */
 #include "nn/saved.h"
 #include "nn/train.h"
 #include "unit/train_task.h"
@@ -44,7 +45,7 @@ static void check_same_bytes(const struct bytes *a, const struct bytes *b, int s
 	CHECK((memcmp(a->data, b->data, a->count) == 0) == same);
 }
 
-/* A run that has trained, observed and evaluated, so that every part has something in it. */
+/* A run that has trained, observed and evaluated, so that no part is empty. */
 static struct hg__live live_open(struct planted_run *r, const char *model)
 {
 	hg_train_config c = config_of(model, "fp16");
@@ -67,10 +68,9 @@ static const struct {
             {HG__SAVED_GROUP, 1, 5},
             {HG__SAVED_REPLAY, 3, 2}};
 
-/* The parts of the use are scrambled, and come back with the bits that they had. What other uses
- * copy besides, such as working copies, is then as it was, too. */
-static void use_brings_back_its_bits(const struct hg__live *live, enum hg__saved_use use,
-                                     int on_host)
+/* The parts of the use are overwritten and then restored with all their bits. After that,
+ * everything that other uses copy, such as working copies, is as it was, too. */
+static void use_restores_its_bits(const struct hg__live *live, enum hg__saved_use use, int on_host)
 {
 	hg_context *ctx = live->params->ctx;
 	struct hg__saved saved;
@@ -92,14 +92,14 @@ static void use_brings_back_its_bits(const struct hg__live *live, enum hg__saved
 	free(before.data), free(all.data), free(scrambled.data), free(after.data), free(all_after.data);
 }
 
-static void every_use_brings_back_its_bits(void)
+static void every_use_restores_its_bits(void)
 {
 	for (const char *const *model = hg_model_names(); *model; model++) {
 		struct planted_run r;
 		const struct hg__live live = live_open(&r, *model);
 		for (size_t k = 0; k < sizeof uses / sizeof *uses; k++)
 			for (int on_host = 0; on_host < 2; on_host++)
-				use_brings_back_its_bits(&live, uses[k].use, on_host);
+				use_restores_its_bits(&live, uses[k].use, on_host);
 		planted_close(&r);
 	}
 }
@@ -114,7 +114,7 @@ static void uses_have_their_parts(void)
 		CHECK_EQ_I(b.pieces, uses[k].per_param * 4 + uses[k].more);
 		free(b.data);
 	}
-	const struct hg__live bare = {.params = live.params}; /* neither optimiser nor run */
+	const struct hg__live bare = {.params = live.params}; /* without optimiser and run */
 	const struct bytes b = read_live(&bare, HG__SAVED_GROUP);
 	CHECK_EQ_I(b.pieces, 4 + 1);
 	free(b.data);
@@ -129,7 +129,7 @@ static hg_status check_offset(void *user, struct hg__live_piece piece, size_t of
 	return HG_OK;
 }
 
-static void pieces_lie_side_by_side(void)
+static void pieces_are_adjacent(void)
 {
 	struct planted_run r;
 	const struct hg__live live = live_open(&r, "gin");
@@ -144,8 +144,9 @@ static void pieces_lie_side_by_side(void)
 	planted_close(&r);
 }
 
-/* Masters and the best weights change places and back; a copy under a flag that is 0 is none. */
-static void best_weights_change_places(void)
+/* The master weights and the best weights are exchanged, and exchanged again. With a flag that is 0
+ * nothing is copied. */
+static void best_weights_are_exchanged(void)
 {
 	struct planted_run r;
 	const struct hg__live live = live_open(&r, "gin");
@@ -153,7 +154,8 @@ static void best_weights_change_places(void)
 	hg_context *ctx = r.ctx;
 	void *flag = NULL;
 	int32_t keep = 0;
-	CHECK_OK(hg__live_visit(&live, HG__SAVED_BEST, scramble_piece, ctx)); /* the best ones stay */
+	/* the best weights stay */
+	CHECK_OK(hg__live_visit(&live, HG__SAVED_BEST, scramble_piece, ctx));
 	const struct bytes masters = read_live(&live, HG__SAVED_BEST);
 	CHECK_OK(hg__best_swap(best));
 	const struct bytes others = read_live(&live, HG__SAVED_BEST);
@@ -167,7 +169,7 @@ static void best_weights_change_places(void)
 	for (keep = 0; keep < 2; keep++) {
 		CHECK_OK(ctx->backend->copy_in(ctx, flag, &keep, sizeof keep));
 		CHECK_OK(hg__best_save_if(best, flag));
-		CHECK_OK(hg__best_swap(best)); /* what was kept is in the masters */
+		CHECK_OK(hg__best_swap(best)); /* the saved weights are in the masters */
 		again = read_live(&live, HG__SAVED_BEST);
 		check_same_bytes(keep ? &masters : &others, &again, 1);
 		CHECK_OK(hg__best_swap(best));
@@ -180,8 +182,8 @@ static void best_weights_change_places(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {
-	    TEST(every_use_brings_back_its_bits), TEST(uses_have_their_parts),
-	    TEST(pieces_lie_side_by_side), TEST(best_weights_change_places)};
+	static const struct test_case cases[] = {TEST(every_use_restores_its_bits),
+	                                         TEST(uses_have_their_parts), TEST(pieces_are_adjacent),
+	                                         TEST(best_weights_are_exchanged)};
 	return RUN_TESTS(argc, argv, cases);
 }

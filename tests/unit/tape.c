@@ -195,7 +195,7 @@ static void casts_are_made_once(void)
 }
 
 /* The batch of a graph cannot be changed after a readout has been recorded with it. */
-static void a_recorded_batch_is_fixed(void)
+static void recorded_batch_cannot_change(void)
 {
 	const int64_t ptr[] = {0, 2, 4, 6, 8}, whole[] = {0, 8};
 	struct bench b;
@@ -219,7 +219,7 @@ int main(int argc, char **argv)
 	    TEST(first_mistake_is_kept),           TEST(objects_of_other_owners_are_refused),
 	    TEST(policies_decide_the_types),       TEST(f32_lasts_only_where_it_is_needed),
 	    TEST(policy_decides_the_accumulation), TEST(casts_are_made_once),
-	    TEST(a_recorded_batch_is_fixed),
+	    TEST(recorded_batch_cannot_change),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

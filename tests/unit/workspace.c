@@ -9,8 +9,8 @@
 #include "small_run.h"
 #include "strict.h"
 
-/* Workspace: what the rows of kernels say, what kernels take, and what tapes reserve. The kernels
- * of ops are also held to their rows by the battery, on all its samples. */
+/* Workspace: how much the rows of kernels declare, how much kernels use, and how much tapes
+ * reserve. The battery compares the kernels of ops with their rows, too, on all its samples. */
 
 static void check_table(const struct hg__kernels *table, const char *name)
 {
@@ -33,7 +33,7 @@ static void every_row_is_complete(void)
 	hg_context_free(ctx);
 }
 
-/* A run with evaluations and an observer: kernels that no op runs take part, too. */
+/* A run with evaluations and an observer, so that kernels run that no op uses. */
 static void training_keeps_to_the_rows(const void *item)
 {
 	hg_context *ctx = test_context();
@@ -47,14 +47,14 @@ static void training_keeps_to_the_rows(const void *item)
 	small_close(&r);
 }
 
-/* A kernel that takes one byte more than it says is caught. */
+/* A kernel that uses one byte more than it declares is found. */
 static hg_status takes_too_much(hg_context *ctx, const struct hg__dot_all_args *a)
 {
 	void *memory = NULL;
 	return hg__workspace(ctx, ctx->backend->kernels->dot_all.workspace(ctx, a) + 1, &memory);
 }
 
-static void one_byte_more_is_caught(void)
+static void kernel_that_uses_one_byte_more_is_found(void)
 {
 	hg_context *ctx = test_context();
 	struct hg__kernels kernels = *ctx->backend->kernels;
@@ -73,9 +73,10 @@ static void one_byte_more_is_caught(void)
 
 /* ---- what tapes reserve ---- */
 
-/* The workspace of a training tape is a published figure: it changes only on purpose.
+/* The workspace of a training tape is a published number, which must not change by accident.
  *
- * 3000 nodes in a ring, of which node 0 also sums over all others: its row is split. */
+ * A ring of 3000 nodes, in which node 0 has edges from all other nodes, so that its row is
+ * split. */
 enum { NODES = 3000, FEATURES = 500, CLASSES = 7 };
 
 struct reserved {
@@ -143,7 +144,8 @@ int main(int argc, char **argv)
 	    {"gcn_keeps_to_the_rows", NULL, training_keeps_to_the_rows, "gcn"},
 	    {"gin_keeps_to_the_rows", NULL, training_keeps_to_the_rows, "gin"},
 	    {"gat_keeps_to_the_rows", NULL, training_keeps_to_the_rows, "gat"},
-	    {"one_byte_more_is_caught", one_byte_more_is_caught, NULL, NULL},
+	    {"kernel_that_uses_one_byte_more_is_found", kernel_that_uses_one_byte_more_is_found, NULL,
+	     NULL},
 	    {"gcn_reserves_what_it_did", NULL, tapes_reserve_what_they_did, &gcn},
 	    {"gin_reserves_what_it_did", NULL, tapes_reserve_what_they_did, &gin},
 	    {"gat_reserves_what_it_did", NULL, tapes_reserve_what_they_did, &gat},
