@@ -1,17 +1,17 @@
 #ifndef HG_TESTS_FAULTS_FAULT_H
 #define HG_TESTS_FAULTS_FAULT_H
 
-#include "faults/world.h"
+#include "faults/setup.h"
 #include "halfgraph/doctor.h"
 
-/* One row of faults.def. Planters build the whole world, with the fault where w->sick, and write
- * what is right into w->answer. */
+/* A row of faults.def. A planter builds the whole set-up, with its fault if s->planted, and writes
+ * to s->expected what the doctor should report. */
 struct fault {
 	const char *id;
 	hg_cause cause;
 	const char *model, *layer, *op;
 	int backward;
-	void (*plant)(struct world *w, const struct fault *f);
+	void (*plant)(struct setup *s, const struct fault *f);
 	const char *what;
 };
 
@@ -22,18 +22,18 @@ static inline int fault_layer(const struct fault *f)
 }
 
 #define FAULT(id, cause, model, layer, op, direction, plant, what) \
-	void plant(struct world *w, const struct fault *f);
+	void plant(struct setup *s, const struct fault *f);
 #include "faults/faults.def"
 #undef FAULT
 
-/* And one of innocents.def. */
-struct innocent {
+/* A row of healthy.def. */
+struct healthy {
 	const char *id;
-	void (*plant)(struct world *w);
+	void (*plant)(struct setup *s);
 	const char *what;
 };
-#define INNOCENT(id, plant, what) void plant(struct world *w);
-#include "faults/innocents.def"
-#undef INNOCENT
+#define HEALTHY(id, plant, what) void plant(struct setup *s);
+#include "faults/healthy.def"
+#undef HEALTHY
 
 #endif
