@@ -162,14 +162,18 @@ static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
 
 /* ---- the interface, once for each copy of the kernels ---- */
 
-/* Every call has finished its work when it returns, so this backend has no graphs to capture. */
-#define CPU_BACKEND(table)                                                                       \
-	{                                                                                            \
-		HG_DEVICE_CPU, "cpu", 0, open_context, close_context, allocate_memory, release_memory,   \
-		    copy_memory, copy_memory, copy_memory, fill_memory, synchronize_nothing,             \
-		    ignore_stream, ignore_stream, memory_info, NULL, NULL, NULL, NULL, NULL,             \
-		    hg__cpu_csr_from_coo, hg__cpu_csr_transpose, hg__cpu_column_ptr, hg__cpu_gather_f32, \
-		    hg__cpu_survey, NULL, NULL, table                                                    \
+/* Every call has finished its work when it returns, so this backend has no graphs to capture. What
+ * is not named here is NULL: the CPU does not have it. */
+#define CPU_BACKEND(table)                                                                  \
+	{                                                                                       \
+		.kind = HG_DEVICE_CPU, .name = "cpu", .open = open_context, .close = close_context, \
+		.alloc = allocate_memory, .free = release_memory, .copy_in = copy_memory,           \
+		.copy_out = copy_memory, .copy = copy_memory, .fill = fill_memory,                  \
+		.synchronize = synchronize_nothing, .stream_publish = ignore_stream,                \
+		.stream_await = ignore_stream, .memory = memory_info,                               \
+		.csr_from_coo = hg__cpu_csr_from_coo, .csr_transpose = hg__cpu_csr_transpose,       \
+		.column_ptr = hg__cpu_column_ptr, .gather_f32 = hg__cpu_gather_f32,                 \
+		.survey = hg__cpu_survey, .kernels = table                                          \
 	}
 
 static const struct hg__backend backends[] = {

@@ -342,38 +342,42 @@ static void work_free(hg_context *ctx, void *work)
 	(void)cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(work));
 }
 
+/* Assigned by name, because C++17 has no designated initialisers. */
+static constexpr struct hg__backend make_backend()
+{
+	struct hg__backend b = {};
+	b.kind = HG_DEVICE_CUDA;
+	b.name = "cuda";
+	b.wants_parts = 1;
+	b.open = open_context;
+	b.close = close_context;
+	b.alloc = device_alloc;
+	b.free = device_free;
+	b.copy_in = copy_in;
+	b.copy_out = copy_out;
+	b.copy = copy_on_device;
+	b.fill = fill_memory;
+	b.synchronize = synchronize;
+	b.stream_publish = stream_publish;
+	b.stream_await = stream_await;
+	b.memory = memory_info;
+	b.library_bytes = library_bytes;
+	b.capture_begin = capture_begin;
+	b.capture_end = capture_end;
+	b.work_launch = work_launch;
+	b.work_free = work_free;
+	b.csr_from_coo = hg__cuda_csr_from_coo;
+	b.csr_transpose = hg__cuda_csr_transpose;
+	b.column_ptr = hg__cuda_column_ptr;
+	b.gather_f32 = hg__cuda_gather_f32;
+	b.survey = hg__cuda_survey;
+	b.tiles_count = hg__cuda_tiles_count;
+	b.tiles_fill = hg__cuda_tiles_fill;
+	b.kernels = &hg__kernels_cuda;
+	return b;
+}
+
 extern "C" {
 extern const struct hg__backend hg__backend_cuda;
-const struct hg__backend hg__backend_cuda = {
-    // clang-format off: one name a line, in the order of backend.h
-    HG_DEVICE_CUDA,
-    "cuda",
-    1,
-    open_context,
-    close_context,
-    device_alloc,
-    device_free,
-    copy_in,
-    copy_out,
-    copy_on_device,
-    fill_memory,
-    synchronize,
-    stream_publish,
-    stream_await,
-    memory_info,
-    library_bytes,
-    capture_begin,
-    capture_end,
-    work_launch,
-    work_free,
-    hg__cuda_csr_from_coo,
-    hg__cuda_csr_transpose,
-    hg__cuda_column_ptr,
-    hg__cuda_gather_f32,
-    hg__cuda_survey,
-    hg__cuda_tiles_count,
-    hg__cuda_tiles_fill,
-    &hg__kernels_cuda,
-    // clang-format on
-};
+constexpr struct hg__backend hg__backend_cuda = make_backend();
 }
