@@ -106,10 +106,8 @@ typedef struct hg_context_config {
 	int separate_ops;
 } hg_context_config;
 /** The defaults of the fields. */
-#define HG_CONTEXT_CONFIG_INIT                                                                    \
-	{                                                                                             \
-		sizeof(hg_context_config), HG_DEVICE_AUTO, 0, 0, 0, 0, 0, 0, HG_LOG_WARN, {0, 0, 0}, 0, 0 \
-	}
+#define HG_CONTEXT_CONFIG_INIT \
+	HG__INIT(hg_context_config, HG__SET(device, HG_DEVICE_AUTO) HG__SET(log_level, HG_LOG_WARN))
 
 /** Opens a context. The message of a failure is in hg_context_error(NULL).
  * @param config   copied; NULL: HG_CONTEXT_CONFIG_INIT.
@@ -161,10 +159,7 @@ typedef struct hg_memory_info {
 	size_t device_free_bytes;  /**< of the device, free now for any program */
 } hg_memory_info;
 /** An empty hg_memory_info with its size set. */
-#define HG_MEMORY_INFO_INIT                \
-	{                                      \
-		sizeof(hg_memory_info), 0, 0, 0, 0 \
-	}
+#define HG_MEMORY_INFO_INIT HG__INIT_ZERO(hg_memory_info)
 
 /** Reads how much memory a context holds.
  * @param context  the context.

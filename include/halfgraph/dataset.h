@@ -118,10 +118,7 @@ typedef struct hg_import_config {
 	void *user; /**< passed to note */
 } hg_import_config;
 /** The defaults of the fields. */
-#define HG_IMPORT_CONFIG_INIT                             \
-	{                                                     \
-		sizeof(hg_import_config), HG_HEADER_AUTO, 0, 0, 0 \
-	}
+#define HG_IMPORT_CONFIG_INIT HG__INIT(hg_import_config, HG__SET(header, HG_HEADER_AUTO))
 
 /** An importer of one source format. */
 typedef struct hg_importer {
@@ -157,10 +154,10 @@ typedef struct hg_planted_config {
 	const hg_progress *progress; /**< the watcher, or NULL (default) */
 } hg_planted_config;
 /** The defaults of the fields. */
-#define HG_PLANTED_CONFIG_INIT                                              \
-	{                                                                       \
-		sizeof(hg_planted_config), 10000, 64, 8, 8, 10.0, 4000.0, 1.0, 0, 0 \
-	}
+#define HG_PLANTED_CONFIG_INIT                                                                \
+	HG__INIT(hg_planted_config,                                                               \
+	         HG__SET(nodes, 10000) HG__SET(features, 64) HG__SET(hubs, 8) HG__SET(classes, 8) \
+	             HG__SET(degree, 10.0) HG__SET(hub_degree, 4000.0) HG__SET(scale, 1.0))
 
 /** Makes a synthetic dataset. The same configuration gives the same dataset.
  * @param config   what to make; its size is set.
@@ -205,13 +202,7 @@ typedef struct hg_rows_advice {
 	char why[160]; /**< the reason, as the end of a sentence: "a bag of words: 18.2 entries ..." */
 } hg_rows_advice;
 /** An empty hg_rows_advice with its size set. */
-#define HG_ROWS_ADVICE_INIT        \
-	{                              \
-		sizeof(hg_rows_advice), 0, \
-		{                          \
-			0                      \
-		}                          \
-	}
+#define HG_ROWS_ADVICE_INIT HG__INIT_ZERO(hg_rows_advice)
 
 /** Judges by their values whether the rows of the features should be divided by their sums: yes for
  * counts and for short bags of words that share little, no for everything else. It does not matter

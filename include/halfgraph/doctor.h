@@ -313,10 +313,9 @@ typedef struct hg_doctor_config {
 	const hg_progress *progress;
 } hg_doctor_config;
 /** The defaults of the fields. */
-#define HG_DOCTOR_CONFIG_INIT                        \
-	{                                                \
-		sizeof(hg_doctor_config), 1, 8, 0, HG_F32, 0 \
-	}
+#define HG_DOCTOR_CONFIG_INIT  \
+	HG__INIT(hg_doctor_config, \
+	         HG__SET(silent, 1) HG__SET(most_findings, 8) HG__SET(features_dtype, HG_F32))
 
 /** Records the same on a tape as the training loop of your own does.
  * @param user  the pointer given with the function.
@@ -405,10 +404,8 @@ typedef struct hg_doctor_trial {
 	hg_dtype features_dtype; /**< HG_F16 or HG_F32 */
 } hg_doctor_trial;
 /** The defaults of the fields; config and data are to be set. */
-#define HG_DOCTOR_TRIAL_INIT                                    \
-	{                                                           \
-		sizeof(hg_doctor_trial), 0, 0, 200, 0, 0, 12, 0, HG_F32 \
-	}
+#define HG_DOCTOR_TRIAL_INIT \
+	HG__INIT(hg_doctor_trial, HG__SET(steps, 200) HG__SET(most, 12) HG__SET(features_dtype, HG_F32))
 
 /** Tries remedies: trains with each option once, in a run of its own, and writes the outcome into
  * every remedy with this option. An option works if the last step is applied, its loss is finite

@@ -35,4 +35,31 @@
 #define HG_EXTERN_C_END
 #endif
 
+/** @def HG__INIT
+ * Initialises a struct by the names of its members, which C++17 cannot do by itself: its size is
+ * set, the members of the list get their values, and all others are zero.
+ * @param type     the struct, whose first member is `size`
+ * @param members  HG__SET(member, value), one after the other; a member of a member is
+ *                 HG__SET(a.b, value) */
+/** @def HG__SET
+ * A member of HG__INIT and its value. */
+#ifdef __cplusplus
+#define HG__INIT(type, members)     \
+	([]() -> type {                 \
+		type hg__it = type();       \
+		hg__it.size = sizeof(type); \
+		members return hg__it;      \
+	}())
+#define HG__SET(member, value) hg__it.member = value;
+#else
+#define HG__INIT(type, members)      \
+	{                                \
+		.size = sizeof(type) members \
+	}
+#define HG__SET(member, value) , .member = value
+#endif
+/** Initialises a struct whose members are all zero, but for its size.
+ * @param type  the struct, whose first member is `size` */
+#define HG__INIT_ZERO(type) HG__INIT(type, )
+
 #endif

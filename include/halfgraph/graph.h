@@ -158,10 +158,7 @@ typedef struct hg_graph_facts {
 	int symmetric; /**< 1: A = A^T, weights included */
 } hg_graph_facts;
 /** An empty hg_graph_facts with its size set. */
-#define HG_GRAPH_FACTS_INIT                                                              \
-	{                                                                                    \
-		sizeof(hg_graph_facts), 0, 0, 0, 0, 0, 0, 0, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}, 0 \
-	}
+#define HG_GRAPH_FACTS_INIT HG__INIT_ZERO(hg_graph_facts)
 
 /** Reads the facts about a graph. The first call computes them.
  * @param graph  the graph.

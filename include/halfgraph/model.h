@@ -114,10 +114,7 @@ typedef struct hg_model_input {
 	double x_amax; /**< a bound on |x| for the proofs; below 0 (default): it is measured */
 } hg_model_input;
 /** An empty hg_model_input with its size set. */
-#define HG_MODEL_INPUT_INIT                   \
-	{                                         \
-		sizeof(hg_model_input), 0, 0, 0, -1.0 \
-	}
+#define HG_MODEL_INPUT_INIT HG__INIT(hg_model_input, HG__SET(x_amax, -1.0))
 
 /** Creates a model and adds its parameters to the params: all of them or, on failure, none.
  * @param params  the params, borrowed.

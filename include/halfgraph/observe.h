@@ -79,11 +79,7 @@ typedef struct hg_observation {
 	int32_t shift;
 } hg_observation;
 /** An empty hg_observation with its size set. */
-#define HG_OBSERVATION_INIT                                                                        \
-	{                                                                                              \
-		sizeof(hg_observation), 0, 0, 0, 0, 0, 0, 0, HG_F16, 0, 0, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-		    0, 0                                                                                   \
-	}
+#define HG_OBSERVATION_INIT HG__INIT(hg_observation, HG__SET(dtype, HG_F16))
 
 /** What the observer of a step does, and the least headroom it has seen. */
 typedef struct hg_observer {
@@ -99,10 +95,7 @@ typedef struct hg_observer {
 	const char *headroom_name; /**< its tensor, owned by the step; NULL: none */
 } hg_observer;
 /** An empty hg_observer with its size set. */
-#define HG_OBSERVER_INIT                         \
-	{                                            \
-		sizeof(hg_observer), 0, 0, 0, 0, 0, 0, 0 \
-	}
+#define HG_OBSERVER_INIT HG__INIT_ZERO(hg_observer)
 
 /** Reads what the observer of a step does. Waits for the device.
  * @param step      the step.

@@ -48,10 +48,9 @@ typedef struct hg_optim_config {
 	float clip_norm;
 } hg_optim_config;
 /** Adam with learning rate 0.01 and the defaults of the fields. */
-#define HG_OPTIM_CONFIG_INIT                                                              \
-	{                                                                                     \
-		sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f, 0.0f \
-	}
+#define HG_OPTIM_CONFIG_INIT                                                                 \
+	HG__INIT(hg_optim_config, HG__SET(kind, HG_ADAM) HG__SET(lr, 0.01f) HG__SET(beta1, 0.9f) \
+	                              HG__SET(beta2, 0.999f) HG__SET(eps, 1e-8f))
 
 /** An optimiser with its moments. */
 typedef struct hg_optim hg_optim;
@@ -134,10 +133,8 @@ typedef struct hg_step_info {
 	float overflow_amax;
 } hg_step_info;
 /** An empty hg_step_info with its size set. */
-#define HG_STEP_INFO_INIT                                                            \
-	{                                                                                \
-		sizeof(hg_step_info), 0, HG_STEP_APPLIED, 0.0f, 0.0, 0, 0, 0, 0, 0, -1, 0.0f \
-	}
+#define HG_STEP_INFO_INIT \
+	HG__INIT(hg_step_info, HG__SET(reason, HG_STEP_APPLIED) HG__SET(overflow_node, -1))
 
 /** Reads what the last step did. Waits for the device. A skipped step is not an error.
  * @param optim  the optimiser.

@@ -43,10 +43,7 @@ typedef struct hg_locality {
 	double gather_ps;  /**< modelled picoseconds per edge on an H200; orders are compared by it */
 } hg_locality;
 /** An empty hg_locality with its size set. */
-#define HG_LOCALITY_INIT                        \
-	{                                           \
-		sizeof(hg_locality), 0.0, 0.0, 0.0, 0.0 \
-	}
+#define HG_LOCALITY_INIT HG__INIT_ZERO(hg_locality)
 
 /** A method of finding an order:
  *
@@ -78,10 +75,8 @@ typedef struct hg_order_config {
 	const hg_progress *progress; /**< the watcher, or NULL (default) */
 } hg_order_config;
 /** The defaults of the fields. */
-#define HG_ORDER_CONFIG_INIT                           \
-	{                                                  \
-		sizeof(hg_order_config), "auto", 0.05, 0, 0, 0 \
-	}
+#define HG_ORDER_CONFIG_INIT \
+	HG__INIT(hg_order_config, HG__SET(method, "auto") HG__SET(margin, 0.05))
 
 /** What was found. */
 typedef struct hg_order_report {
@@ -92,10 +87,9 @@ typedef struct hg_order_report {
 	double seconds;     /**< time it took */
 } hg_order_report;
 /** An empty hg_order_report with its sizes set. */
-#define HG_ORDER_REPORT_INIT                                                \
-	{                                                                       \
-		sizeof(hg_order_report), 0, HG_LOCALITY_INIT, HG_LOCALITY_INIT, 0.0 \
-	}
+#define HG_ORDER_REPORT_INIT  \
+	HG__INIT(hg_order_report, \
+	         HG__SET(before.size, sizeof(hg_locality)) HG__SET(after.size, sizeof(hg_locality)))
 
 /** Finds an order of a square CSR matrix in host memory. Needs no context.
  *

@@ -33,10 +33,12 @@ typedef struct hg_loss_scale_config {
 	int32_t hysteresis;      /**< at least 1; 1 (default) backs off at the first bad step */
 } hg_loss_scale_config;
 /** The defaults of the fields. */
-#define HG_LOSS_SCALE_CONFIG_INIT                                                         \
-	{                                                                                     \
-		sizeof(hg_loss_scale_config), 1, 65536.0f, 2.0f, 0.5f, 2000, 1.0f, 16777216.0f, 1 \
-	}
+#define HG_LOSS_SCALE_CONFIG_INIT                                                           \
+	HG__INIT(hg_loss_scale_config,                                                          \
+	         HG__SET(enabled, 1) HG__SET(init_scale, 65536.0f) HG__SET(growth_factor, 2.0f) \
+	             HG__SET(backoff_factor, 0.5f) HG__SET(growth_interval, 2000)               \
+	                 HG__SET(min_scale, 1.0f) HG__SET(max_scale, 16777216.0f)               \
+	                     HG__SET(hysteresis, 1))
 
 /** Why a step did what it did. */
 typedef enum hg_step_reason {

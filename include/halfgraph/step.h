@@ -46,10 +46,7 @@ typedef struct hg_step_config {
 	int observe_every;
 } hg_step_config;
 /** The defaults of the fields. */
-#define HG_STEP_CONFIG_INIT             \
-	{                                   \
-		sizeof(hg_step_config), 0, 0, 0 \
-	}
+#define HG_STEP_CONFIG_INIT HG__INIT_ZERO(hg_step_config)
 
 /** Creates a step.
  * @param tape    a compiled HG_TRAIN tape whose output is a loss, borrowed.
@@ -93,10 +90,7 @@ typedef struct hg_step_launch {
 	int64_t operations; /**< kernels, copies and fills of one captured step; 0: none is captured */
 } hg_step_launch;
 /** An empty hg_step_launch with its size set. */
-#define HG_STEP_LAUNCH_INIT             \
-	{                                   \
-		sizeof(hg_step_launch), 0, 0, 0 \
-	}
+#define HG_STEP_LAUNCH_INIT HG__INIT_ZERO(hg_step_launch)
 
 /** Reads how steps are launched.
  * @param step    the step.

@@ -195,10 +195,7 @@ typedef struct hg_plan_info {
 	int32_t rescaled;      /**< results stored x 2^-k after an overflow (hg_policy.replan) */
 } hg_plan_info;
 /** An empty hg_plan_info with its size set. */
-#define HG_PLAN_INFO_INIT                                                                \
-	{                                                                                    \
-		sizeof(hg_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
-	}
+#define HG_PLAN_INFO_INIT HG__INIT_ZERO(hg_plan_info)
 
 /** Reads the plan of a tape.
  * @param tape  a compiled tape.
@@ -261,11 +258,12 @@ typedef struct hg_narrowing {
 	char name[HG_NARROWING_NAME];
 } hg_narrowing;
 /** An empty hg_narrowing with its size set. */
-#define HG_NARROWING_INIT                                                      \
-	{                                                                          \
-		sizeof(hg_narrowing), -1, 0, "", "", "", HG_F32, HG_ACC_F32, 0.0, 0.0, \
-		    HG_EVIDENCE_UNKNOWN, 0.0, HG_EXACT, 0, HG_GUARD_NONE, ""           \
-	}
+#define HG_NARROWING_INIT                                                              \
+	HG__INIT(hg_narrowing,                                                             \
+	         HG__SET(node, -1) HG__SET(op, "") HG__SET(layer, "") HG__SET(because, "") \
+	             HG__SET(state, HG_F32) HG__SET(accumulate, HG_ACC_F32)                \
+	                 HG__SET(evidence, HG_EVIDENCE_UNKNOWN) HG__SET(verdict, HG_EXACT) \
+	                     HG__SET(guard, HG_GUARD_NONE))
 
 /** Number of tensors that hg_tape_narrowing describes: first what is read (inputs, weights), then
  * results in the order of the step, then gradients.

@@ -35,10 +35,8 @@ typedef struct hg_train_data {
 	const char *features_note;
 } hg_train_data;
 /** An empty hg_train_data with its sizes set. */
-#define HG_TRAIN_DATA_INIT                                        \
-	{                                                             \
-		sizeof(hg_train_data), HG_MODEL_INPUT_INIT, 0, 0, 0, 0, 0 \
-	}
+#define HG_TRAIN_DATA_INIT \
+	HG__INIT(hg_train_data, HG__SET(input.size, sizeof(hg_model_input)) HG__SET(input.x_amax, -1.0))
 
 /** One epoch, for hg_train_fn. Accuracies are in [0, 1], and NaN where they are not evaluated. */
 typedef struct hg_train_event {
@@ -128,10 +126,7 @@ typedef struct hg_train_report {
 	int promoted;              /**< results of the final training tape that were promoted to f32 */
 } hg_train_report;
 /** An empty hg_train_report with its size set. */
-#define HG_TRAIN_REPORT_INIT                                                                   \
-	{                                                                                          \
-		sizeof(hg_train_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
-	}
+#define HG_TRAIN_REPORT_INIT HG__INIT_ZERO(hg_train_report)
 
 /** A training run: parameters, model, optimiser, tapes. */
 typedef struct hg_train hg_train;

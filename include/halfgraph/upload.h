@@ -44,10 +44,8 @@ typedef struct hg_upload_config {
 	int unweighted;              /**< 1: edge weights are not copied, so all are 1; default 0 */
 } hg_upload_config;
 /** The defaults of the fields. */
-#define HG_UPLOAD_CONFIG_INIT                                  \
-	{                                                          \
-		sizeof(hg_upload_config), HG_F16, 0, HG_UPLOAD_AUTO, 0 \
-	}
+#define HG_UPLOAD_CONFIG_INIT \
+	HG__INIT(hg_upload_config, HG__SET(state, HG_F16) HG__SET(features, HG_UPLOAD_AUTO))
 
 /** Gives the configuration that suits a training run: the state type of its policy, and self loops
  * if its model needs them (hg_model_get_info).

@@ -69,6 +69,11 @@ static void every_initialiser_sets_the_size(void)
 	CHECK(i.planted.size == sizeof i.planted && i.step_config.size == sizeof i.step_config &&
 	      i.step_launch.size == sizeof i.step_launch);
 	CHECK(i.rows.size == sizeof i.rows && i.upload.size == sizeof i.upload);
+	CHECK(i.order_report.before.size == sizeof i.locality &&
+	      i.order_report.after.size == sizeof i.locality);
+	CHECK(i.import.size == sizeof i.import && i.narrowing.size == sizeof i.narrowing &&
+	      i.trial.size == sizeof i.trial && i.observer.size == sizeof i.observer &&
+	      i.observation.size == sizeof i.observation);
 }
 
 static void defaults_are_the_documented_ones(void)
@@ -78,7 +83,8 @@ static void defaults_are_the_documented_ones(void)
 	      i.context.log_level == HG_LOG_WARN && i.context.allocator.alloc == NULL);
 	CHECK(i.loss_scale.enabled && i.loss_scale.init_scale == 65536.0f);
 	CHECK(i.optim.kind == HG_ADAM && i.optim.lr == 0.01f && i.optim.eps == 1e-8f);
-	CHECK(i.input.x_amax < 0 && i.data.input.x_amax < 0);
+	CHECK(i.input.x_amax < 0 && i.data.input.x_amax == i.input.x_amax);
+	CHECK(i.narrowing.node == -1 && i.narrowing.op[0] == 0 && i.step.overflow_node == -1);
 }
 
 /* Programs store values of these types, so their sizes must not change. */
