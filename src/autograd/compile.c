@@ -131,7 +131,7 @@ static hg_status compile_recorded(hg_tape *tape, hg_var output)
 {
 	HG__TRY(check_output(tape, output));
 	HG__TRY(hg__tape_fuse(tape));
-	HG__TRY(hg__plan_lives(tape->ctx, &tape->recording, &tape->plan));
+	HG__TRY(hg__plan_lifetimes(tape->ctx, &tape->recording, &tape->plan));
 	HG__TRY(check_losses(tape));
 	HG__TRY(hg__bound_gradients(tape));
 	HG__TRY(find_largest(tape));

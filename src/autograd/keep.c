@@ -34,7 +34,7 @@ static hg_status copy_recording(hg_context *ctx, const struct hg__recording *fro
 static hg_status copy_and_plan(const hg_tape *from, hg_tape *made)
 {
 	HG__TRY(copy_recording(made->ctx, &from->recording, &made->recording));
-	HG__TRY(hg__plan_lives(made->ctx, &made->recording, &made->plan));
+	HG__TRY(hg__plan_lifetimes(made->ctx, &made->recording, &made->plan));
 	for (int64_t v = 0; v < made->plan.values; v++)
 		memcpy(made->plan.value[v].gradient, from->plan.value[v].gradient,
 		       sizeof from->plan.value[v].gradient);

@@ -1,10 +1,12 @@
 #include "autograd/plan.h"
 
-/* Lifetimes: which nodes run, which values get a gradient, and between which positions (plan.h)
- * each buffer is in use. Everything here follows from the recording alone; arena.c turns it into
- * offsets. */
+/* Lifetimes: which nodes run, which values get a gradient, and at which positions each buffer is in
+ * use (plan.h counts time in positions). This stretch of time is the span of the buffer. Everything
+ * here follows from the recording and from what the plan is asked for: output, trains and keeps.
+ * observe_stay.c and arena.c then place the spans. */
 
-/* Dead code: a node runs only if the output or a kept value needs it. */
+/* Dead code: a node runs only if a kept value needs it. The output is one: compile.c marks it as
+ * kept. */
 static void find_alive(const struct hg__recording *recording, struct hg__tape_plan *plan)
 {
 	for (int64_t v = 0; v < recording->values; v++)
@@ -18,9 +20,11 @@ static void find_alive(const struct hg__recording *recording, struct hg__tape_pl
 	}
 	for (int64_t k = 0; k < recording->entries; k++)
 		if (plan->entry[k].alive)
-			plan->entry[k].position = plan->alive++;
+			plan->entry[k].position = plan->running++;
 }
 
+/* Can the gradient pass through operand i of node k? The node must run, and the op must have a
+ * gradient for that operand. */
 static int is_differentiable(const struct hg__recording *recording,
                              const struct hg__tape_plan *plan, int64_t k, int i)
 {
@@ -28,15 +32,18 @@ static int is_differentiable(const struct hg__recording *recording,
 	return plan->entry[k].alive && entry->node.in[i] >= 0 && entry->grads >> i & 1u;
 }
 
+/* Is this a leaf that can get a gradient: a variable, or a parameter that is no buffer (a running
+ * statistic)? */
 static int is_source(const struct hg__value *value)
 {
 	return value->kind == HG__VARIABLE ||
 	       (value->kind == HG__PARAM && !(value->param->flags & HG_PARAM_BUFFER));
 }
 
-/* A value gets a gradient if it depends on a parameter or variable and the loss depends on it. A
- * parameter may be on the tape twice, as its working copy and as its f32 view: each stands for the
- * parameter. */
+/* A value gets a gradient if it depends on a parameter or variable (first loop over the entries)
+ * and the loss depends on it (second loop). A parameter may be on the tape as two values, its
+ * working copy and its f32 view: both are sources here, and they have one gradient (hg__root_of).
+ */
 static void find_grads(const struct hg__recording *recording, struct hg__tape_plan *plan)
 {
 	for (int64_t v = 0; v < recording->values; v++)
@@ -61,12 +68,14 @@ static void find_grads(const struct hg__recording *recording, struct hg__tape_pl
 		    plan->entry[k].alive && plan->value[recording->entry[k].node.out].grad;
 }
 
-/* A new span of one position. The caller extends it. */
+/* Adds a span of one position to the list, which is long enough (most_spans), and returns its
+ * index. The caller extends it. */
 static int32_t add_span(const struct hg__recording *recording, struct hg__tape_plan *plan,
                         enum hg__use use, int32_t value, int32_t position, hg_dtype dtype)
 {
 	const size_t bytes = hg__value_bytes(&recording->value[value], dtype);
-	/* At least one unit, so that an empty matrix has an address: NULL means absent. */
+	/* At least HG__ALIGN bytes, so that an empty matrix has an address: for kernels NULL is an
+	 * absent operand. */
 	plan->span[plan->spans] = (struct hg__span){.use = use,
 	                                            .value = value,
 	                                            .first = position,
@@ -76,6 +85,8 @@ static int32_t add_span(const struct hg__recording *recording, struct hg__tape_p
 	return (int32_t)plan->spans++;
 }
 
+/* The buffer stays in use up to this position at least. span -1: it is not in the arena, so nothing
+ * is to be done. */
 static void extend_span(struct hg__tape_plan *plan, int32_t span, int32_t position)
 {
 	if (span >= 0 && plan->span[span].last < position)
@@ -84,11 +95,11 @@ static void extend_span(struct hg__tape_plan *plan, int32_t span, int32_t positi
 
 /* A value below this size is not worth a kernel launch to recompute. A launch takes 2 us, in which
  * a GPU moves some MiB, and tapes with small tensors have memory to spare. */
-#define WORTH_BYTES ((size_t)1 << 20)
+#define LEAST_RECOMPUTED_BYTES ((size_t)1 << 20)
 
 /* Is this value recomputed in the backward pass instead of kept? The op must allow it
- * (HG__RECOMPUTE). The value must also be twice as large as its operands, because these may have to
- * be kept longer now. */
+ * (HG__RECOMPUTE). The value must also be at least twice as large as all its operands together,
+ * because these then have to stay until the backward pass. */
 static int is_recomputed(const struct hg__recording *recording, const struct hg__value *value)
 {
 	if (value->keep || value->kind != HG__RESULT ||
@@ -101,73 +112,82 @@ static int is_recomputed(const struct hg__recording *recording, const struct hg_
 			read += hg__value_bytes(&recording->value[node->in[i]],
 			                        recording->value[node->in[i]].dtype);
 	const size_t bytes = hg__value_bytes(value, value->dtype);
-	return bytes >= WORTH_BYTES && bytes / 2 >= read;
+	return bytes >= LEAST_RECOMPUTED_BYTES && bytes / 2 >= read;
 }
 
-/* Node k reads operand i now, and its backward reads it at position `back`. */
+/* Node k reads operand i now, and its backward reads it at position back_at. Either the operand
+ * stays until then, or it is recomputed there, into a span of that one position. In the second case
+ * the operands of the node that makes it stay instead, even those that could be recomputed
+ * themselves. */
 static void save_operand(const struct hg__recording *recording, struct hg__tape_plan *plan,
-                         int64_t k, int i, int32_t back)
+                         int64_t k, int i, int32_t back_at)
 {
 	const int32_t operand = recording->entry[k].node.in[i];
 	const struct hg__value *value = &recording->value[operand];
 	if (plan->keeps || !is_recomputed(recording, value)) {
-		extend_span(plan, plan->value[operand].span, back);
+		extend_span(plan, plan->value[operand].span, back_at);
 		return;
 	}
 	const struct hg__node *maker = &recording->entry[value->node].node;
 	extend_span(plan, plan->value[operand].span, plan->entry[k].position);
 	for (int j = 0; j < maker->n_in; j++)
 		if (maker->in[j] >= 0)
-			extend_span(plan, plan->value[maker->in[j]].span, back);
+			extend_span(plan, plan->value[maker->in[j]].span, back_at);
 	plan->recomputes++;
 	plan->entry[k].recompute[i] =
-	    add_span(recording, plan, HG__USE_VALUE, operand, back, value->dtype);
+	    add_span(recording, plan, HG__USE_VALUE, operand, back_at, value->dtype);
 }
 
-/* The spans of what node k makes: its result and what it keeps for backward. */
+/* The spans of what node k makes: its result and its aux values. What backward reads stays until
+ * then, and what the caller keeps stays to the end. An aux value that only backward uses
+ * (HG__BACK_AUX) has a span at that position alone, and none if the node has no backward. */
 static void result_spans(const struct hg__recording *recording, struct hg__tape_plan *plan,
                          int64_t k)
 {
 	const struct hg__entry *entry = &recording->entry[k];
 	const struct hg__planned_entry *planned = &plan->entry[k];
 	const int32_t made[1 + HG__MAX_AUX] = {entry->node.out, entry->node.aux[0], entry->node.aux[1]};
-	const int32_t now = planned->position, back = hg__position_back(plan, k);
+	const int32_t at = planned->position, back_at = hg__position_back(plan, k);
 	const unsigned saved[1 + HG__MAX_AUX] = {entry->saves & HG__SAVE_OUT,
 	                                         entry->saves & HG__SAVE_AUX(0),
 	                                         entry->saves & HG__SAVE_AUX(1)};
-	const unsigned later[1 + HG__MAX_AUX] = {0, entry->saves & HG__BACK_AUX(0),
-	                                         entry->saves & HG__BACK_AUX(1)};
+	const unsigned only_back[1 + HG__MAX_AUX] = {0, entry->saves & HG__BACK_AUX(0),
+	                                             entry->saves & HG__BACK_AUX(1)};
 	for (int i = 0; i < 1 + HG__MAX_AUX; i++) {
-		if (made[i] < 0 || (later[i] && !planned->back))
+		if (made[i] < 0 || (only_back[i] && !planned->back))
 			continue;
 		const struct hg__value *value = &recording->value[made[i]];
-		const int32_t span =
-		    add_span(recording, plan, HG__USE_VALUE, made[i], later[i] ? back : now, value->dtype);
+		const int32_t span = add_span(recording, plan, HG__USE_VALUE, made[i],
+		                              only_back[i] ? back_at : at, value->dtype);
 		plan->value[made[i]].span = span;
 		if (value->keep)
 			extend_span(plan, span, hg__position_end(plan));
 		if (planned->back && saved[i])
-			extend_span(plan, span, back);
+			extend_span(plan, span, back_at);
 	}
 }
 
+/* The spans of what node k makes, and how long what it reads must stay. The nodes that make its
+ * operands come earlier in the recording, so those spans exist already. */
 static void value_spans(const struct hg__recording *recording, struct hg__tape_plan *plan,
                         int64_t k)
 {
 	const struct hg__entry *entry = &recording->entry[k];
 	const struct hg__node *node = &entry->node;
-	const int32_t now = plan->entry[k].position, back = hg__position_back(plan, k);
+	const int32_t at = plan->entry[k].position, back_at = hg__position_back(plan, k);
 	result_spans(recording, plan, k);
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0 && plan->entry[k].back && entry->saves & HG__SAVE_IN(i))
-			save_operand(recording, plan, k, i, back);
+			save_operand(recording, plan, k, i, back_at);
 		else if (node->in[i] >= 0)
-			extend_span(plan, plan->value[node->in[i]].span, now);
+			extend_span(plan, plan->value[node->in[i]].span, at);
 }
 
 /* Do the gradients of operand i and of the result share one buffer? They can if the op passes the
- * gradient on unchanged, nothing else is added to it, and nothing else writes the gradient of the
- * result after this node's backward. */
+ * gradient on unchanged, both have one type, both are in the arena, and nothing else reads the
+ * operand, so that nothing is added to its gradient. That of the result is complete: all nodes that
+ * add to it come earlier in the backward pass. Where chains are not fused, uses is 0 and nothing is
+ * shared. */
 static int shares_gradient(const struct hg__recording *recording, const struct hg__tape_plan *plan,
                            const struct hg__node *node, int i)
 {
@@ -178,8 +198,9 @@ static int shares_gradient(const struct hg__recording *recording, const struct h
 	       value->dtype == out->dtype;
 }
 
-/* The first contribution of node k to the gradient of operand i starts the gradient's life. The
- * gradient of a parameter is not in the arena. */
+/* The first contribution to the gradient of operand i, from node k, begins the gradient's span. It
+ * ends with the backward of the node that made the operand, or, for a leaf, after the run, when the
+ * caller reads it. The gradient of a parameter is not in the arena. */
 static void begin_gradient(const struct hg__recording *recording, struct hg__tape_plan *plan,
                            int64_t k, int i)
 {
@@ -197,29 +218,30 @@ static void begin_gradient(const struct hg__recording *recording, struct hg__tap
 	            value->node < 0 ? hg__position_end(plan) : hg__position_back(plan, value->node));
 }
 
-/* One contribution to the gradient of operand i. The first one is written in place if the types
- * agree. A later one is added by the op, if the op can do that. Any other goes into a buffer of its
- * own, which the tape adds to the gradient. */
+/* Plans the contribution of node k to the gradient of operand i. The first one is written straight
+ * into the gradient if it has its type. A later one of that type is added by the op, if the op can
+ * do that. Any other goes into a buffer of its own; the tape adds it to the gradient, or copies it
+ * there if it is the first. */
 static void contribute(const struct hg__recording *recording, struct hg__tape_plan *plan, int64_t k,
                        int i)
 {
 	const struct hg__node *node = &recording->entry[k].node;
 	struct hg__planned_entry *planned = &plan->entry[k];
 	const int32_t operand = node->in[i], root = hg__root_of(recording, k, i);
-	const hg_dtype part = hg__part_dtype(node, i, &recording->value[operand]);
-	const int same = part == hg__grad_dtype(&recording->value[root]);
-	planned->first[i] = plan->value[root].parts++ == 0;
-	if (planned->first[i])
+	const hg_dtype own_type = hg__part_dtype(node, i, &recording->value[operand]);
+	const int same_type = own_type == hg__grad_dtype(&recording->value[root]);
+	planned->is_first[i] = plan->value[root].parts++ == 0;
+	if (planned->is_first[i])
 		begin_gradient(recording, plan, k, i);
-	else if (same)
+	else if (same_type)
 		planned->adds |= node->op->adds & 1u << i;
-	if (!same || (!planned->first[i] && !(planned->adds >> i & 1u)))
+	if (!same_type || (!planned->is_first[i] && !(planned->adds >> i & 1u)))
 		planned->part_span[i] =
-		    add_span(recording, plan, HG__USE_PART, operand, hg__position_back(plan, k), part);
+		    add_span(recording, plan, HG__USE_PART, operand, hg__position_back(plan, k), own_type);
 }
 
-/* The gradient of the loss needs no buffer: it is the loss scale, which is read from the
- * optimiser's state (tasks.c). */
+/* The spans of all gradients, in the order of the backward pass. The gradient of the loss needs no
+ * buffer: it is the loss scale, which is read from the optimiser's state (tasks.c). */
 static void grad_spans(const struct hg__recording *recording, struct hg__tape_plan *plan)
 {
 	for (int64_t k = recording->entries - 1; k >= 0; k--) {
@@ -240,7 +262,8 @@ static int64_t most_spans(const struct hg__recording *recording)
 	return spans;
 }
 
-/* One element for each value and entry of the recording, with no span yet. */
+/* Allocates the plan: one zeroed element for each value and entry of the recording. None has a
+ * span yet. */
 static hg_status begin_plan(hg_context *ctx, const struct hg__recording *recording,
                             struct hg__tape_plan *plan)
 {
@@ -265,8 +288,8 @@ static hg_status begin_plan(hg_context *ctx, const struct hg__recording *recordi
 	return HG_OK;
 }
 
-hg_status hg__plan_lives(hg_context *ctx, const struct hg__recording *recording,
-                         struct hg__tape_plan *plan)
+hg_status hg__plan_lifetimes(hg_context *ctx, const struct hg__recording *recording,
+                             struct hg__tape_plan *plan)
 {
 	HG__TRY(begin_plan(ctx, recording, plan));
 	find_alive(recording, plan);
@@ -275,8 +298,11 @@ hg_status hg__plan_lives(hg_context *ctx, const struct hg__recording *recording,
 		if (plan->entry[k].alive)
 			value_spans(recording, plan, k);
 	grad_spans(recording, plan);
-	for (int64_t i = 0; i < plan->spans && plan->keeps; i++)
-		extend_span(plan, (int32_t)i, hg__position_end(plan));
+	/* A tape that keeps everything (keep.c): all spans last to the end, so no memory is used
+	 * twice. */
+	if (plan->keeps)
+		for (int64_t i = 0; i < plan->spans; i++)
+			extend_span(plan, (int32_t)i, hg__position_end(plan));
 	return HG_OK;
 }
 

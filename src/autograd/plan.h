@@ -6,8 +6,8 @@
 HG_EXTERN_C_BEGIN
 
 /* The plan of a tape: what of the recording runs, when, and where its buffers lie in one arena. It
- * follows from the recording and the output alone, and holds no address of device memory. plan.c
- * makes it, and observe_stay.c and arena.c place the buffers.
+ * follows from the recording and from what is asked for, and holds no address of device memory.
+ * plan.c makes it, and observe_stay.c and arena.c place the buffers.
  *
  * Time is counted in positions. With F nodes that run, numbered 0 .. F-1 in recording order:
  *
@@ -46,9 +46,9 @@ struct hg__planned_value {
 
 /* What the plan says of an entry of the recording. */
 struct hg__planned_entry {
-	int alive, back;       /* runs forward; has a backward */
-	int32_t position;      /* i in the list of positions above */
-	int first[HG__MAX_IN]; /* operand i gets its first contribution to its gradient here */
+	int alive, back;          /* runs forward; has a backward */
+	int32_t position;         /* i in the list of positions above */
+	int is_first[HG__MAX_IN]; /* operand i gets its first contribution to its gradient here */
 	/* bit i: the op itself adds its contribution to the gradient of operand i */
 	unsigned adds;
 	/* the span in which operand i is recomputed for backward; -1: it is kept, or not needed */
@@ -68,7 +68,7 @@ struct hg__tape_plan {
 	struct hg__planned_value *value;
 	struct hg__planned_entry *entry;
 	int64_t values, entries;
-	int32_t alive;      /* nodes that run: F above */
+	int32_t running;    /* nodes that run: F above */
 	int64_t recomputes; /* operands that the backward pass recomputes */
 	struct hg__span *span;
 	int64_t spans, span_capacity;
@@ -90,11 +90,11 @@ static inline int hg__is_alive(const struct hg__tape_plan *plan, int64_t entry)
 /* The position of the backward of an entry, and the one after the run. */
 static inline int32_t hg__position_back(const struct hg__tape_plan *plan, int64_t entry)
 {
-	return 2 * plan->alive - plan->entry[entry].position;
+	return 2 * plan->running - plan->entry[entry].position;
 }
 static inline int32_t hg__position_end(const struct hg__tape_plan *plan)
 {
-	return 2 * plan->alive + 1;
+	return 2 * plan->running + 1;
 }
 
 /* The last position at which a span still holds its tensor. No span: the tensor has memory of its
@@ -105,8 +105,8 @@ static inline int32_t hg__last_of(const struct hg__tape_plan *plan, int32_t span
 }
 
 /* plan.c: which nodes run, which values get a gradient, and how long each buffer lives. */
-HG_NODISCARD hg_status hg__plan_lives(hg_context *ctx, const struct hg__recording *recording,
-                                      struct hg__tape_plan *plan);
+HG_NODISCARD hg_status hg__plan_lifetimes(hg_context *ctx, const struct hg__recording *recording,
+                                          struct hg__tape_plan *plan);
 void hg__tape_plan_free(hg_context *ctx, struct hg__tape_plan *plan);
 /* arena.c: gives each span an offset so that no two spans that are in use at the same time overlap,
  * and sets the size of the arena. */

@@ -94,7 +94,7 @@ static void print_head(const hg_tape *tape, const struct table *t)
 	char text[512];
 	snprintf(text, sizeof text, "tape: %s, policy %s, %" PRId64 " nodes, %d alive",
 	         tape->mode == HG_TRAIN ? "train" : "eval", tape->params->policy.name,
-	         tape->recording.entries, (int)tape->plan.alive);
+	         tape->recording.entries, (int)tape->plan.running);
 	t->write(t->user, text);
 	snprintf(text, sizeof text, "%5s  %-*.*s  %-*s %-*.*s  %-20s %-9s %-8s %10s %10s %12s %12s  %s",
 	         "node", t->layer, t->layer, "layer", t->op, "op", t->operands, t->operands, "operands",
@@ -179,8 +179,8 @@ static void print_totals(const hg_tape *tape, const struct table *t)
 	          (double)info.total_bytes / 1048576.0);
 	t->write(t->user, text);
 	snprintf(text, sizeof text, "alive: 0..%d forward, %d..%d backward, %d after the run",
-	         (int)tape->plan.alive - 1, (int)tape->plan.alive + 1, 2 * (int)tape->plan.alive,
-	         2 * (int)tape->plan.alive + 1);
+	         (int)tape->plan.running - 1, (int)tape->plan.running + 1, 2 * (int)tape->plan.running,
+	         2 * (int)tape->plan.running + 1);
 	t->write(t->user, text);
 }
 

@@ -19,7 +19,7 @@ struct hg__task {
 	/* in the backward pass: this call runs forward and recomputes an operand of the next one */
 	int recompute;
 	struct hg__mat add[HG__MAX_IN];
-	int first[HG__MAX_IN];
+	int is_first[HG__MAX_IN];
 };
 
 /* Called after every node that ran, with the operands of its call. A tape with a hook computes the

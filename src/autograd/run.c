@@ -112,7 +112,7 @@ hg_status hg__add_parts(hg_context *ctx, const struct hg__task *task)
 		const struct hg__axpby_args first = {.x = part, .y = sum, .alpha = 1.0f},
 		                            further = {
 		                                .x = sum, .z = part, .y = sum, .alpha = 1.0f, .beta = 1.0f};
-		HG__TRY(ctx->backend->kernels->axpby.run(ctx, task->first[i] ? &first : &further));
+		HG__TRY(ctx->backend->kernels->axpby.run(ctx, task->is_first[i] ? &first : &further));
 	}
 	return HG_OK;
 }

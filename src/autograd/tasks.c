@@ -171,7 +171,7 @@ static void backward_call(const hg_tape *tape, struct hg__task *task)
 		if (planned->part_span[i] < 0)
 			continue;
 		task->add[i] = call->din[i];
-		task->first[i] = planned->first[i];
+		task->is_first[i] = planned->is_first[i];
 		call->din[i] =
 		    in_arena(tape, operand, hg__part_dtype(node, i, operand), planned->part_span[i]);
 	}
@@ -293,10 +293,10 @@ hg_status hg__tape_tasks(hg_tape *tape)
 	HG__TRY(prepare_graphs(tape));
 	HG__TRY(allocate_arena(tape));
 	HG__TRY(build_views(tape));
-	HG__TRY(
-	    allocate_tasks(tape->ctx, tape->plan.alive, &program->forward, &program->forward_capacity));
-	HG__TRY(allocate_tasks(tape->ctx, tape->plan.alive + tape->plan.recomputes, &program->backward,
-	                       &program->backward_capacity));
+	HG__TRY(allocate_tasks(tape->ctx, tape->plan.running, &program->forward,
+	                       &program->forward_capacity));
+	HG__TRY(allocate_tasks(tape->ctx, tape->plan.running + tape->plan.recomputes,
+	                       &program->backward, &program->backward_capacity));
 	HG__TRY(build_forward(tape));
 	HG__TRY(build_backward(tape));
 	return hg__workspace(tape->ctx, program->workspace_bytes, &workspace);

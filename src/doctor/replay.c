@@ -62,7 +62,7 @@ static hg_status copy_gradients(struct hg__replay *replay, const struct hg__task
 		const size_t bytes =
 		    (size_t)(gradient->rows * gradient->ld) * hg_dtype_size(gradient->dtype);
 		replay->before[i] = (struct hg__mat){0};
-		if (!gradient->data || (task->first[i] && !op_adds) || !bytes)
+		if (!gradient->data || (task->is_first[i] && !op_adds) || !bytes)
 			continue;
 		hg_status status = hg__device_alloc(ctx, bytes, "doctor: a gradient", &before->memory[i]);
 		before->bytes[i] = bytes;

@@ -72,7 +72,7 @@ static struct result run_chain(struct bench *b, const struct recipe *r, const hg
 	                         hg_mse(b->tape, y, hg_tape_input(b->tape, t, "t", -1.0), HG_NONE)));
 	CHECK_OK(hg_tape_forward(b->tape));
 	CHECK_OK(hg_tape_backward(b->tape));
-	result.alive = b->tape->plan.alive;
+	result.alive = b->tape->plan.running;
 	result.y = download(hg_tape_value(b->tape, y));
 	result.dx = download(hg_tape_grad(b->tape, in));
 	result.db = download(hg_param_grad(param(b, "b", 1, COLS)));
@@ -228,7 +228,7 @@ static void run_ending(struct bench *b, const struct ending *e, const hg_tensor 
 	    b->tape->recording.entry[b->tape->recording.value[hg__tape_index(b->tape, y)].node].title;
 	CHECK_MSG(separate ? !title : title && strcmp(title, e->title) == 0, "%s: is %s", e->title,
 	          title ? title : "apart");
-	CHECK_EQ_I(b->tape->plan.alive, separate ? 1 + parts : 2);
+	CHECK_EQ_I(b->tape->plan.running, separate ? 1 + parts : 2);
 	const int with_z = e->own == ADD_OTHER || e->own == ADD_FIRST || e->own == COMBINE_OTHER;
 	const hg_tensor *const results[GOT] = {
 	    hg_tape_value(b->tape, y),
@@ -317,8 +317,8 @@ static void other_aggregations_are_not_fused(void)
 		if (why == SUM_KEPT)
 			hg_tape_keep(b.tape, sum);
 		CHECK_OK(hg_tape_compile(b.tape, y));
-		CHECK_MSG(b.tape->plan.alive == alive[why], "case %d: %d nodes alive, expected %d", why,
-		          (int)b.tape->plan.alive, alive[why]);
+		CHECK_MSG(b.tape->plan.running == alive[why], "case %d: %d nodes alive, expected %d", why,
+		          (int)b.tape->plan.running, alive[why]);
 		CHECK_OK(hg_tape_forward(b.tape));
 		bench_close(&b);
 	}
@@ -357,7 +357,7 @@ static void batch_norm_is_fused_with_relu(void)
 			hg_tape_keep(b.tape, y);
 			CHECK_OK(hg_tape_compile(
 			    b.tape, hg_mse(b.tape, y, hg_tape_input(b.tape, t, "t", -1.0), HG_NONE)));
-			CHECK_EQ_I(b.tape->plan.alive, separate ? 3 : 2);
+			CHECK_EQ_I(b.tape->plan.running, separate ? 3 : 2);
 			CHECK_OK(hg_tape_forward(b.tape));
 			CHECK_OK(hg_tape_backward(b.tape));
 			const hg_tensor *const results[] = {hg_tape_value(b.tape, y), hg_tape_grad(b.tape, in),
@@ -387,7 +387,7 @@ static void dropout_does_nothing_in_evaluation(void)
 	const hg_tensor *x = random_tensor(&b, HG_F16, ROWS, COLS, 1.0);
 	const hg_var y = hg_dropout(b.tape, hg_relu(b.tape, hg_tape_input(b.tape, x, "x", -1.0)), 0.5f);
 	CHECK_OK(hg_tape_compile(b.tape, y));
-	CHECK_EQ_I(b.tape->plan.alive, 1);
+	CHECK_EQ_I(b.tape->plan.running, 1);
 	CHECK_OK(hg_tape_forward(b.tape));
 	float *in = download(x), *out = download(hg_tape_value(b.tape, y));
 	for (int i = 0; i < ROWS * COLS; i++)
@@ -414,7 +414,7 @@ static void only_epilogues_are_fused_with_an_aggregation(void)
 		const hg_var y = chain_of(b.tape, &r, sum, hg_tape_param(b.tape, param(&b, "b", 1, COLS)));
 		CHECK_OK(hg_tape_compile(b.tape,
 		                         hg_mse(b.tape, y, hg_tape_input(b.tape, t, "t", -1.0), HG_NONE)));
-		CHECK_EQ_I(b.tape->plan.alive, alive[i]);
+		CHECK_EQ_I(b.tape->plan.running, alive[i]);
 		CHECK_OK(hg_tape_forward(b.tape));
 		CHECK_OK(hg_tape_backward(b.tape));
 		bench_close(&b);
@@ -446,8 +446,9 @@ static void values_that_the_user_needs_are_not_fused(void)
 		if (why == DEAD_USER)
 			(void)hg_scale(b.tape, first, 2.0f);
 		CHECK_OK(hg_tape_compile(b.tape, why == OUTPUT ? first : y));
-		CHECK_MSG(b.tape->plan.alive == nodes_alive[why], "reason %d: %d nodes alive, expected %d",
-		          why, (int)b.tape->plan.alive, nodes_alive[why]);
+		CHECK_MSG(b.tape->plan.running == nodes_alive[why],
+		          "reason %d: %d nodes alive, expected %d", why, (int)b.tape->plan.running,
+		          nodes_alive[why]);
 		CHECK_OK(hg_tape_forward(b.tape));
 		const hg_tensor *value = hg_tape_value(b.tape, first);
 		CHECK((value != NULL) == (why == KEPT || why == OUTPUT));
@@ -487,7 +488,7 @@ static void fused_node_has_one_verdict(void)
 			    &b.tape->recording.entry[b.tape->recording.value[hg__tape_index(b.tape, y)].node];
 			/* If it is promoted, x and b are cast to f32. */
 			CHECK(line->node.op == &hg__op_epilogue &&
-			      b.tape->plan.alive == (line->node.verdict == HG_PROMOTED ? 3 : 1));
+			      b.tape->plan.running == (line->node.verdict == HG_PROMOTED ? 3 : 1));
 			CHECK_EQ_I(line->node.verdict, !large                            ? HG_PROVED
 			                               : choices[i] == HG_UNPROVED_GUARD ? HG_GUARDED
 			                                                                 : HG_PROMOTED);

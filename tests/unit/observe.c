@@ -205,7 +205,7 @@ static void observations_are_what_the_tensors_held(void)
 			}
 			for (int64_t k = 0; k < r.b.tape->recording.entries; k++)
 				backs += r.b.tape->plan.entry[k].back;
-			CHECK_EQ_I(values, r.b.tape->plan.alive);
+			CHECK_EQ_I(values, r.b.tape->plan.running);
 			CHECK(gradients > 0 && gradients <= backs - 1); /* some results share a gradient */
 			int64_t trained = 0;
 			for (int64_t i = 0; i < hg_params_count(r.b.params); i++)
