@@ -154,7 +154,7 @@ static __device__ inline void put_heads(const struct sddmm_problem &p,
 	}
 }
 
-/* Gathers that a lane has in flight: 128 bytes, of which 290 lanes hide the latency of device
+/* Gathers that a lane has in flight: 128 bytes, of which 285 lanes hide the latency of device
  * memory (parts.cuh). With 32 lanes it is half of that, because the loop over columns needs the
  * registers. */
 template <typename T, int L> constexpr int DOT_GATHERS = sizeof(T) == 2 && L < 32 ? 8 : 4;

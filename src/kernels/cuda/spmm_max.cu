@@ -62,7 +62,7 @@ static __global__ void __launch_bounds__(BLOCK) max_items(const struct max_probl
 				where[i] = before + index;
 			}
 	};
-	const auto after = [&](bool done, int) {
+	const auto after = [&](bool done) {
 		if (!done)
 			return;
 		const int64_t slot = at.slot();
@@ -80,7 +80,7 @@ static __global__ void __launch_bounds__(BLOCK) max_items(const struct max_probl
 			where[i] = -1;
 		}
 	};
-	walk_item<gathers<T, W>>(p.plan, p.col, at, load_term, add_term, after);
+	walk_item<GATHERS<T, W>>(p.plan, p.col, at, load_term, add_term, after);
 }
 
 /* One column of a split row. The values of 16 slots are read together. */
@@ -220,7 +220,7 @@ static __global__ void __launch_bounds__(BLOCK) max_back_items(const struct max_
 			if (t.arg[i] == t.index)
 				sum[i] += v[i];
 	};
-	const auto after = [&](bool done, int) {
+	const auto after = [&](bool done) {
 		if (!done)
 			return;
 		const int64_t slot = at.slot();
