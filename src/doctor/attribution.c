@@ -2,23 +2,28 @@
 
 #include "doctor/finding.h"
 
-/* Names the op at fault inside a fused chain, because the user wrote the single ops.
+/* Names the op at fault inside a fused chain, because the user wrote the single ops. They are the
+ * parts of the chain, in this order: spmm; add or combine; bias_add; an activation; dropout.
  *
- *     forward     the last op that took the element over the limit. Between the ops numbers are
+ *     forward     The last part that took the element over the limit. Between the parts numbers are
  *                 f32; only the result is narrowed.
- *     backward    the op whose operand's gradient it is. For the gradient between the aggregation
- *                 and the epilogue it is the last op that multiplies: dropout, else the
- *                 activation. If one gradient is both that of a neighbour and that of the node's
- *                 own term (GIN), it is the own term if that alone is over the limit. */
+ *     backward    Of a gradient of an operand that a part adds (own term or bias): that part. Of a
+ *                 gradient of what is aggregated: the aggregation. But if this is also the own term
+ *                 (GIN), and that alone is over the limit: the part that adds it. Of the gradient
+ *                 before the aggregation, and of operand 0 of a chain without one: the last part,
+ *                 an activation or dropout, because only these change a gradient.
+ *
+ * Where the tape inserted a cast, the entry beside it is named. */
 
-enum { MOST_PARTS = 8 };
+enum { MOST_PARTS = 8 }; /* more than a chain can have (HG__CHAIN_MOST in autograd/fuse.h) */
 struct parts {
 	struct hg__origin part[MOST_PARTS];
 	int count;
 };
 
-/* The entries that were fused into this one, in order, and the entry itself, as recorded. Layers
- * are copied, because the report outlives the tape. */
+/* The entries that were fused into this one, and the entry itself, in recording order. Their ops
+ * are those that were recorded, not the fused one. Layers are copied, because the report outlives
+ * the tape. */
 static hg_status list_parts(struct hg__replay *replay, const struct hg__task *task,
                             struct parts *parts)
 {
@@ -26,8 +31,8 @@ static hg_status list_parts(struct hg__replay *replay, const struct hg__task *ta
 	parts->count = 0;
 	for (int64_t k = 0; k < tape->recording.entries && parts->count < MOST_PARTS; k++)
 		if (tape->recording.entry[k].fused_into == task->entry || k == task->entry)
-			parts->part[parts->count++] =
-			    (struct hg__origin){tape->recording.entry[k].op, tape->recording.entry[k].scope};
+			parts->part[parts->count++] = (struct hg__origin){
+			    .op = tape->recording.entry[k].op, .layer = tape->recording.entry[k].scope};
 	for (int i = 0; i < parts->count; i++)
 		HG__TRY(hg__report_text(replay->ctx, replay->memory, &parts->part[i].layer, "%s",
 		                        parts->part[i].layer));
@@ -37,25 +42,25 @@ static hg_status list_parts(struct hg__replay *replay, const struct hg__task *ta
 /* ---- forward ---- */
 
 /* What the parts after the aggregation do to an element, on the scale of what is stored: the own
- * term and the bias that they add, and the share that dropout keeps. */
+ * term and the bias that they add, and the probability with which dropout keeps an element. */
 struct epilogue_values {
-	double self, bias, kept;
+	double self, bias, keep;
 };
 
-/* The element after one part. Activations only bring it nearer to zero; dropout divides it. */
+/* The element after one part. Activations are left out: those of chains take no element over the
+ * limit (elu alone could, with an alpha of that size). */
 static double apply_part(const struct hg__origin *part, const struct epilogue_values *e, double x)
 {
 	const struct hg__about *about = hg__about(part->op);
 	if (about->brings)
 		return x + (about->brings == HG__BRINGS_BIAS ? e->bias : e->self);
-	return about->kept ? x / e->kept : x;
+	return about->kept ? x / e->keep : x;
 }
 
-/* The last part, from `first` on, that takes the element over the limit; 0: none does. */
+/* The last part, from `first` on, that takes the element over the limit. If none does, part 0. */
 static int last_overflowing_part(const struct parts *parts, const struct epilogue_values *e,
-                                 double x, int first)
+                                 double x, double limit, int first)
 {
-	const double limit = hg_dtype_get(HG_F16)->overflow;
 	int at_fault = 0;
 	for (int i = first; i < parts->count; i++) {
 		const double next = apply_part(&parts->part[i], e, x);
@@ -66,6 +71,7 @@ static int last_overflowing_part(const struct parts *parts, const struct epilogu
 	return at_fault;
 }
 
+/* The number that a term adds to an element; 0 if there is no such term. */
 static hg_status added_product(const struct hg__call *c, const struct hg__added *added,
                                double *value)
 {
@@ -75,34 +81,27 @@ static hg_status added_product(const struct hg__call *c, const struct hg__added 
 	return HG_OK;
 }
 
-/* An aggregation is the first part. It is at fault if no later part is. */
+/* An aggregation is part 0, and is at fault if no later part is. The other parts begin with its
+ * sum, or, in a chain without aggregation, with operand 0. */
 static hg_status attribute_forward(const struct hg__fault *f, const struct hg__terms *t,
                                    const struct parts *parts, int *at_fault)
 {
 	const struct hg__call *c = &f->task->call;
 	const int aggregates = t->over != HG__OVER_NOTHING;
-	struct epilogue_values e = {.kept = hg__about(c->node->op)->kept(c->node)};
+	struct epilogue_values e = {.keep = hg__about(c->node->op)->kept(c->node)};
 	double x = f->before_epilogue;
 	HG__TRY(added_product(c, &t->self, &e.self));
 	HG__TRY(added_product(c, &t->bias, &e.bias));
 	if (!aggregates)
 		HG__TRY(hg__fetch_element(c->ctx, &c->in[0], f->row, f->col, &x));
-	*at_fault = last_overflowing_part(parts, &e, x, aggregates);
+	*at_fault = last_overflowing_part(parts, &e, x, f->limit, aggregates);
 	return HG_OK;
 }
 
 /* ---- backward ---- */
 
-static int last_multiplying_part(const struct parts *parts)
-{
-	int last = parts->count - 1;
-	for (int i = 0; i < parts->count; i++)
-		if (hg__about(parts->part[i].op)->kept)
-			last = i;
-	return last;
-}
-
-static int part_that_brings(const struct parts *parts, enum hg__brings brings)
+/* The part that adds the own term, or the bias; part 0 if there is none. */
+static int part_that_adds(const struct parts *parts, enum hg__brings brings)
 {
 	for (int i = 0; i < parts->count; i++)
 		if (hg__about(parts->part[i].op)->brings == brings)
@@ -110,23 +109,26 @@ static int part_that_brings(const struct parts *parts, enum hg__brings brings)
 	return 0;
 }
 
-static int attribute_backward(const struct hg__fault *f, const struct hg__terms *t,
-                              const struct parts *parts)
+static hg_status attribute_backward(const struct hg__fault *f, const struct hg__terms *t,
+                                    const struct parts *parts, int *at_fault)
 {
-	const struct hg__about *about = hg__about(f->task->call.node->op);
+	const struct hg__call *c = &f->task->call;
 	const enum hg__brings brings =
-	    f->operand < 0 ? HG__BRINGS_NOTHING : about->operand_brings[f->operand];
-	const int own_term_overflows =
-	    t->self.x.data && fabs(f->wide - f->before_epilogue) >= hg_dtype_get(HG_F16)->overflow;
+	    f->operand < 0 ? HG__BRINGS_NOTHING : hg__about(c->node->op)->operand_brings[f->operand];
+	double own_term = 0.0;
+	HG__TRY(added_product(c, &t->self, &own_term));
 	if (brings)
-		return part_that_brings(parts, brings);
-	if (f->operand < 0 || t->over == HG__OVER_NOTHING)
-		return last_multiplying_part(parts);
-	return own_term_overflows ? part_that_brings(parts, HG__BRINGS_SELF) : 0;
+		*at_fault = part_that_adds(parts, brings);
+	else if (f->operand < 0 || t->over == HG__OVER_NOTHING)
+		*at_fault = parts->count - 1; /* an activation or dropout: only these change a gradient */
+	else
+		*at_fault = fabs(own_term) >= f->limit ? part_that_adds(parts, HG__BRINGS_SELF) : 0;
+	return HG_OK;
 }
 
-/* An op that can do the work of a fused chain: it sums, and may apply dropout. */
-static int is_chain(const struct hg__task *task)
+/* Is this a fused op with an epilogue? Only these describe both terms and dropout. Of other chains
+ * (batch_norm and relu) part 0 is named. */
+static int has_epilogue(const struct hg__task *task)
 {
 	const struct hg__about *about = hg__about(task->call.node->op);
 	return about->sum && about->kept;
@@ -137,18 +139,18 @@ static hg_status attribute_in_chain(const struct hg__fault *f, const struct part
 {
 	const struct hg__element e = {f->backward ? f->operand : -1, f->row, f->col};
 	struct hg__terms terms = {.over = HG__OVER_NOTHING};
+	/* operand -1 in backward: an intermediate, which has no terms */
 	if (!f->backward || f->operand >= 0)
 		HG__TRY(hg__terms_of(&f->task->call, &e, &terms));
-	if (!f->backward)
-		return attribute_forward(f, &terms, parts, at_fault);
-	*at_fault = attribute_backward(f, &terms, parts);
-	return HG_OK;
+	return f->backward ? attribute_backward(f, &terms, parts, at_fault)
+	                   : attribute_forward(f, &terms, parts, at_fault);
 }
 
 /* ---- implicit casts ---- */
 
-/* Forward: the entry that made the number that does not fit. Backward: the first entry that reads
- * the cast, because the gradient is one of its operands'. */
+/* The entry to name in place of a cast. Forward: the one that made the number that does not fit;
+ * NULL: a leaf. Backward: the first one that reads the cast's result, because the gradient arriving
+ * there is the gradient of one of its operands. */
 static const struct hg__entry *entry_beside_cast(const struct hg__replay *replay,
                                                  const struct hg__fault *f)
 {
@@ -158,7 +160,7 @@ static const struct hg__entry *entry_beside_cast(const struct hg__replay *replay
 	if (!f->backward)
 		return maker >= 0 ? &tape->recording.entry[maker] : NULL;
 	for (int64_t k = f->task->entry + 1; k < tape->recording.entries; k++)
-		for (int i = 0; i < tape->recording.entry[k].node.n_in && tape->plan.entry[k].alive; i++)
+		for (int i = 0; i < tape->recording.entry[k].node.n_in; i++)
 			if (tape->recording.entry[k].node.in[i] == cast->out && tape->plan.entry[k].back)
 				return &tape->recording.entry[k];
 	return NULL;
@@ -176,7 +178,7 @@ hg_status hg__attribute(struct hg__replay *replay, const struct hg__fault *f,
 		return hg__report_text(replay->ctx, replay->memory, &origin->layer, "%s", entry->scope);
 	}
 	HG__TRY(list_parts(replay, f->task, &parts));
-	if (is_chain(f->task))
+	if (has_epilogue(f->task))
 		HG__TRY(attribute_in_chain(f, &parts, &at_fault));
 	*origin = parts.part[at_fault];
 	return HG_OK;

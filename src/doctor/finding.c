@@ -115,7 +115,7 @@ static hg_status name_op_at_fault(struct hg__replay *replay, const struct hg__re
 	                                .row = f->row,
 	                                .col = f->col,
 	                                .before_epilogue = sum->before_epilogue,
-	                                .wide = f->wide};
+	                                .limit = f->limit};
 	struct hg__origin origin;
 	HG__TRY(hg__attribute(replay, &fault, &origin));
 	finding->op = origin.op;

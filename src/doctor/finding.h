@@ -59,7 +59,7 @@ struct hg__fault {
 	int operand; /* whose gradient it is; -1: the output, or what is intermediate */
 	int64_t row, col;
 	double before_epilogue; /* the sum of the aggregation at the element */
-	double wide;            /* the element */
+	double limit;           /* a number of this size does not fit into the element */
 };
 struct hg__origin {
 	const struct hg__op *op;

@@ -49,6 +49,37 @@ static void own_term_is_an_addend(void)
 	subject_close(&s);
 }
 
+/* h is read by a chain whose own term it is, and by a skip connection, whose gradient comes
+ * first. */
+static hg_var record_skip(struct bench *b, hg_tape *tape)
+{
+	const hg_var h = hg_scale(tape, x_of(b, tape), 1.0f);
+	hg_tape_scope(tape, "conv0");
+	const hg_var z = hg_spmm(tape, b->graph, h, HG_NONE, HG_NORM_NONE, 3e19f),
+	             y = hg_add(tape, h, z);
+	hg_tape_scope(tape, "skip");
+	const hg_var skip = hg_scale(tape, h, 3e19f);
+	hg_tape_scope(tape, NULL);
+	return hg_mse(tape, hg_add(tape, y, skip), targets_of(b, tape), HG_NONE);
+}
+
+/* In f32. The gradient of the loss is -7e18 at both nodes. So the neighbour and the skip connection
+ * each contribute -2.1e38 to the gradient of h, and their sum is beyond f32. The own term is -7e18,
+ * far below the limit of f32, so the aggregation is named. */
+static void own_term_is_not_blamed_for_other_gradients(void)
+{
+	const float x[2] = {0.0f, 0.0f}, target[2] = {7e18f, 7e18f};
+	struct subject s;
+	subject_open(&s, hg_policy_fp32(), record_skip);
+	s.bench.graph = coo_graph(s.bench.ctx, coo_cycle(2));
+	tensor_of(&s.bench, HG_F32, 2, 1, x, HG_F32);
+	tensor_of(&s.bench, HG_F32, 2, 1, target, HG_F32);
+	subject_compile(&s);
+	const hg_finding *f = expect_finding(&s, HG_CAUSE_EXPLOSION, 1, "spmm", "conv0", 0, 0);
+	CHECK_EQ_I(f->terms, 2);
+	subject_close(&s);
+}
+
 /* ---- two gradients of one tensor ---- */
 
 /* 3 x in "left", 5 x in "right": the gradient of x is the sum of both paths. */
@@ -282,7 +313,7 @@ int main(int argc, char **argv)
 	    TEST(own_term_is_an_addend),        TEST(both_gradients_of_a_sum_are_listed),
 	    TEST(gradient_so_far_is_an_addend), TEST(operands_are_listed),
 	    TEST(heads_have_numbers),           TEST(edge_weight_is_not_a_feature),
-	    TEST(implicit_cast_is_not_named),
+	    TEST(implicit_cast_is_not_named),   TEST(own_term_is_not_blamed_for_other_gradients),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }
