@@ -1,5 +1,6 @@
-/* A finding with everything that one can have, as text and as JSON: usage: hg_doctor_finding
- * JSON-FILE. The text goes to standard output; 1 after a line that says what is not in it. */
+/* Prints a finding in which every field is set. Usage: hg_doctor_finding JSON-FILE. The text goes
+ * to standard output, and is checked here; the JSON goes to the file. Returns 1 if a part of the
+ * text is missing. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static hg_remedy remedies[] = {
     {.option = "", .call = "", .why = "add eps"},
 };
 
-static hg_finding finding_of_everything(void)
+static hg_finding full_finding(void)
 {
 	hg_finding f = {.size = sizeof f,
 	                .cause = HG_CAUSE_STORE,
@@ -89,7 +90,7 @@ static int lacks(const char *text, const char *what)
 
 int main(int argc, char **argv)
 {
-	static const char *const said[] = {
+	static const char *const parts[] = {
 	    "fp16 overflow: 5 neighbours of node 5 add up to 99000. Fix: --lr 0.001\n",
 	    "--precision fp16   does not help: the loss rises\n",
 	    "--lr 0.001         trains: loss 2 to 0.5\n",
@@ -110,7 +111,7 @@ int main(int argc, char **argv)
 	};
 	static char text[1 << 14];
 	const hg_dataset d = {.nodes = 12};
-	const hg_finding f = finding_of_everything();
+	const hg_finding f = full_finding();
 	FILE *out = tmpfile(), *json = argc == 2 ? fopen(argv[1], "w") : NULL;
 	int failed = !out || !json;
 	if (failed)
@@ -120,8 +121,8 @@ int main(int argc, char **argv)
 	rewind(out);
 	text[fread(text, 1, sizeof text - 1, out)] = 0;
 	(void)fputs(text, stdout);
-	for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-		failed |= lacks(text, said[i]);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		failed |= lacks(text, parts[i]);
 	failed |= fclose(out) != 0;
 	return (fclose(json) != 0) | failed;
 }

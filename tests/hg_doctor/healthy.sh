@@ -1,10 +1,10 @@
 #!/bin/sh
-# Healthy runs have no finding: Cora, Citeseer, Amazon Computers and MUTAG with GCN, GIN and GAT:
-# usage: healthy.sh HG-DOCTOR H5CONVERT CMAKE DIRECTORY. HG_DATA says where the datasets are,
-# without it this is skipped. HG_STEPS: steps of each run (200; under the usual test command 25,
-# which a CPU does in the time there is). HG_DEVICE: auto, cpu, cuda.
+# Healthy runs must have no finding: Cora, Citeseer, Amazon Computers and MUTAG with GCN, GIN and
+# GAT. Usage: healthy.sh HG-DOCTOR H5CONVERT CMAKE DIRECTORY. HG_DATA is the directory of the
+# datasets; without it the test is skipped. HG_STEPS is the number of steps of each run (200; ctest
+# sets 25, because a CPU is slower). HG_DEVICE is auto, cpu or cuda.
 set -u
-[ $# -eq 4 ] || { echo "4 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
+[ $# -eq 4 ] || { echo "4 arguments, not $#"; exit 1; } # DIRECTORY is removed below
 doctor=$1 convert=$2 cmake=$3 dir=$4
 steps=${HG_STEPS:-200}
 [ -d "${HG_DATA:-}/raw" ] || { echo "skipped: HG_DATA does not name the real datasets"; exit 77; }
@@ -18,7 +18,7 @@ cd "$dir" || exit 1
 "$cmake" -E tar xf "$HG_DATA/raw/tu_official/MUTAG.zip" || exit 1
 "$convert" --from tu MUTAG/MUTAG_A.txt --fold 0/10 -o mutag.h5 >out || exit 1
 grep -q 'mutag.h5: 3371 nodes, 7442 edges, 7 features, 2 classes' out ||
-  { echo "MUTAG is not what is published of it:"; cat out; exit 1; }
+  { echo "MUTAG differs from the published dataset:"; cat out; exit 1; }
 failures=0
 for data in cora citeseer computers mutag; do
   for model in gcn gin gat; do

@@ -1,10 +1,10 @@
 #!/bin/sh
-# The command line of hg-doctor, its reports and its page: usage: hg_doctor.sh HG-DOCTOR HG-TRAIN
+# The command line of hg-doctor, its reports and its page. Usage: hg_doctor.sh HG-DOCTOR HG-TRAIN
 # H5CONVERT DIRECTORY DATASETS PAGE SCHEMA FINDING JSON-SCHEMA (the programs of
 # ../hg_train/datasets.c, page.c, schema.c and finding.c, and docs/json-lines.schema.json).
 # Everything is written below DIRECTORY.
 set -u
-[ $# -eq 9 ] || { echo "9 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
+[ $# -eq 9 ] || { echo "9 arguments, not $#"; exit 1; } # DIRECTORY is removed below
 doctor=$1 train=$2 convert=$3 dir=$4 datasets=$5 page=$6 checker=$7 finding=$8 schema=$9
 fitting=$(cd "$(dirname "$0")" && pwd)/fits.html
 tool=$doctor refusal=2
@@ -36,14 +36,14 @@ refused 'no steps' '--steps is "0", expected a whole number from 1' --data data.
   --steps 0
 refused 'heads of gcn' '--heads is an option of gat, but --model is gcn' --data data.h5 --heads 4 \
   --model gcn
-refused 'half a try' '--try is "maybe", expected one of on|off' --data data.h5 --model gcn --try \
-  maybe
+refused 'neither on nor off' '--try is "maybe", expected one of on|off' --data data.h5 --model \
+  gcn --try maybe
 refused 'a page on standard output' '--html is "-", expected the name of a file' --data data.h5 \
   --model gcn --html -
 refused 'no labels' 'no_labels.h5: has no labels' --data no_labels.h5 --model gcn --html none.html
 refused 'no such file' 'absent.h5' --data absent.h5 --model gcn --json none.jsonl --html none.html
 for left in none.*; do
-  [ ! -e "$left" ] || fail "refused: $left was left behind"
+  [ ! -e "$left" ] || fail "refused: $left was created"
 done
 cp data.h5 twin.h5
 ln twin.h5 link.h5
@@ -57,8 +57,8 @@ refused 'one new file for both, by two names' '--html both is also the file of -
   twin.h5 --model gcn --json ../$(basename "$dir")/both --html both
 refused 'one new file for both' '--html ./none.html is also the file of --json' --data twin.h5 \
   --model gcn --json none.html --html ./none.html
-[ ! -e none.html ] || fail 'one new file for both: it was made'
-cmp -s data.h5 twin.h5 || fail 'the dataset: overwritten'
+[ ! -e none.html ] || fail 'one new file for both: it was created'
+cmp -s data.h5 twin.h5 || fail 'the dataset was overwritten'
 refused 'JSON into a missing directory' 'missing/x.jsonl' --data data.h5 --model gcn --json \
   missing/x.jsonl
 refused 'a page into a missing directory' 'missing/x.html: cannot be written' --data data.h5 \
@@ -74,9 +74,9 @@ for name in chromium chromium-browser google-chrome; do
 done
 [ -n "$browser" ] || echo 'Skipped: no chromium on PATH, so no page is shown'
 
-# Pictures shrink with the window, and those too wide to be read then are drawn once more for a
-# telephone.
-drawn() { # NAME FILE
+# Pictures shrink with the window. Those that would then be too small to read are drawn a second
+# time, for a telephone.
+check_pictures() { # NAME FILE
   grep -o '<svg [^>]*>' "$2" >svgs
   if grep -v -e viewBox -e 'width="14"' -e 'width="22"' svgs; then
     fail "$1: a picture that cannot shrink"
@@ -88,8 +88,7 @@ drawn() { # NAME FILE
   [ "$wide" -eq "$narrow" ] || fail "$1: $wide wide pictures, $narrow narrow ones"
 }
 
-# What a browser says of the page in windows of 360 to 1280 pixels: nothing sticks out, and nothing
-# is cut off.
+# In windows of 360 to 1280 pixels, a browser shows the page without cutting anything off.
 fits() { # NAME FILE
   timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" \
     --allow-file-access-from-files --virtual-time-budget=20000 \
@@ -97,28 +96,28 @@ fits() { # NAME FILE
   grep -q '<pre>fits</pre>' dom || fail "$1: $(sed -n '/<pre>/,/<\/pre>/p' dom)"
 }
 
-# Well-formed, complete in itself, and shown without a complaint.
+# The page is well-formed, needs no other file, and a browser shows it without errors.
 shows() { # NAME FILE TEXT
   [ -e "$2" ] || { fail "$1: there is no page"; return; }
   "$page" "$2" 2>fault || fail "$1: $(cat fault)"
   contains "$1" "$2" "$3"
-  drawn "$1" "$2"
+  check_pictures "$1" "$2"
   [ -n "$browser" ] || return
   fits "$1" "$2"
   rm -f shot.png
   timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" \
     --enable-logging=stderr --window-size=1200,2400 --screenshot="$PWD/shot.png" \
     "file://$PWD/$2" >console 2>&1 </dev/null
-  if grep -q CONSOLE console; then fail "$1: the browser complains: $(grep CONSOLE console)"; fi
+  if grep -q CONSOLE console; then fail "$1: the browser reports $(grep CONSOLE console)"; fi
   [ -s shot.png ] || fail "$1: the browser shows nothing: $(tail -n 3 console)"
 }
 
-# Every field of every line is what docs/json-lines.schema.json says of it.
+# Every line fits docs/json-lines.schema.json.
 documented() { # NAME FILE
   "$checker" "$schema" "$2" 2>fault || fail "$1: not as documented: $(cat fault)"
 }
 
-# Every line is an object; the last is the summary.
+# Every line is an object, and the last one is the summary.
 lines() { # NAME FILE STEPS
   [ "$(grep -c '"event":"step"' "$2")" -eq "$3" ] ||
     fail "$1: $(grep -c '"event":"step"' "$2") lines for $3 steps"
@@ -149,38 +148,38 @@ shows 'many graphs' pairs.html Healthy
 run 0 'one step' --data one_node.h5 --model gcn --steps 1 --html one.html --json -
 mv out one.jsonl
 lines 'one step' one.jsonl 1
-contains 'one step' err Healthy # the report for people makes room for the JSON
+contains 'one step' err Healthy # the JSON is on standard output, so the report is not
 shows 'one step' one.html Healthy
 
-# Whoever looks changes nothing: the losses are those of hg-train.
+# The doctor does not change the run: the losses are those of hg-train.
 "$train" --data data.h5 --model gat --epochs 20 --seed 7 --json - 2>/dev/null |
-  sed -n 's/.*"epoch".*"loss":\([^,]*\),.*/\1/p' >unwatched
-run 0 watched --data data.h5 --model gat --steps 20 --seed 7 --json -
-sed -n 's/.*"event":"step".*"loss":\([^,]*\),.*/\1/p' out >watched
-[ "$(wc -l <unwatched)" -eq 20 ] || fail 'watched: hg-train told no 20 losses'
-cmp unwatched watched || fail 'watched: the doctor changed the run'
+  sed -n 's/.*"epoch".*"loss":\([^,]*\),.*/\1/p' >train_losses
+run 0 'same losses' --data data.h5 --model gat --steps 20 --seed 7 --json -
+sed -n 's/.*"event":"step".*"loss":\([^,]*\),.*/\1/p' out >doctor_losses
+[ "$(wc -l <train_losses)" -eq 20 ] || fail 'same losses: hg-train printed not 20 losses'
+cmp train_losses doctor_losses || fail 'same losses: the doctor changed the run'
 
 # ---- faults ----
 
-# One fact stands above another.
+# One fact is printed above another.
 before() { # NAME FACT FACT
   above=$(grep -n -m 1 -e "$2" out | cut -d: -f1) below=$(grep -n -m 1 -e "$3" out | cut -d: -f1)
   [ "${above:-9999}" -lt "${below:-0}" ] || fail "$1: '$2' is not above '$3'"
 }
 
-# Words that nobody knows who has used PyTorch alone, and lines too long for a terminal.
+# The report has no words that a user of PyTorch does not know, and no line too long for a terminal.
 plain() { # NAME
   if grep -n -i -w -e 'addends\{0,1\}' -e narrowed -e tape -e f16 -e f32 -e halves out; then
-    fail "$1: not plain words"
+    fail "$1: a word of the library's own"
   fi
   if grep -v 'spmm: sum over neighbours' out | grep -v '/spmm' | grep -w spmm; then
-    fail "$1: spmm without a gloss"
+    fail "$1: spmm without an explanation"
   fi
   [ "$(wc -L <out)" -le 100 ] || fail "$1: a line of $(wc -L <out) columns"
 }
 
-# field NAME FILE: of the first finding
-field() {
+# The value of a field of the first finding.
+field() { # NAME FILE
   grep '"event":"finding"' "$2" | head -n 1 | grep -o "\"$1\":\(\"[^\"]*\"\|[^,}]*\)" | head -n 1 |
     cut -d: -f2-
 }
@@ -188,7 +187,7 @@ is() { # NAME FIELD FILE EXPECTED
   [ "$(field "$2" "$3")" = "$4" ] || fail "$1: $2 is $(field "$2" "$3"), expected $4"
 }
 
-# A hub adds up thousands of numbers below 300 in f16; after the mean they would be small again.
+# A hub sums thousands of numbers below 300 in f16 and divides by their number only afterwards.
 naive='--model gcn --norm right --no-self-loops --precision fp16-naive'
 run 3 hub --data hub.h5 $naive --steps 40 --json hub.jsonl --html hub.html
 is hub cause hub.jsonl '"accumulation"'
@@ -212,7 +211,7 @@ contains hub hub.html 'overflows with'
 contains hub hub.html 'fp16 ends: '
 contains hub hub.html '>1k</text>' # the counts beside a histogram
 contains hub hub.html '>65504</text>'
-# The remedy is what the user may type.
+# The remedy is an option that works when a user types it.
 remedy=$(sed -n 's/.*"remedies":\[{"option":"\([^"]*\)".*"worked":true.*/\1/p' hub.jsonl |
   head -n 1)
 [ -n "$remedy" ] || fail 'hub: no remedy'
@@ -230,14 +229,14 @@ plain features
 tried features features.jsonl
 run 3 'hub, nothing tried' --data hub.h5 $naive --try off --json -
 contains 'hub, nothing tried' out '"tried":false'
-if grep -q '"tried":true' out; then fail 'hub, nothing tried: something was'; fi
-# The same node by the same name, whatever row it has now.
+if grep -q '"tried":true' out; then fail 'hub, nothing tried: a remedy was tried'; fi
+# A reordered dataset has the same name for the same node.
 run 3 'hub, reordered' --data ordered.h5 $naive --try off --json ordered.jsonl
 [ "$(field node_id ordered.jsonl)" = "$(field node_id hub.jsonl)" ] ||
-  fail "reordered: node $(field node_id ordered.jsonl), before $(field node_id hub.jsonl)"
+  fail "hub, reordered: node $(field node_id ordered.jsonl), expected $(field node_id hub.jsonl)"
 contains 'hub, reordered' out 'node [0-9]* (row [0-9]*)'
 
-# 50,000 ones in f16 stop at 2048, with no infinity anywhere.
+# A sum of 50,000 ones in f16 stops at 2048. No value is infinite.
 run 3 star --data star.h5 --model gin --precision fp16-naive --hidden 8 --dropout 0 --steps 10 \
   --json star.jsonl --html star.html --try off
 is star cause star.jsonl '"swamping"'
@@ -256,11 +255,11 @@ shows star star.html 'changed nothing'
 contains star star.html 'class="half"' # both curves
 contains star star.html 'class="true"'
 contains star star.html 'terms get lost from'
-# Two chains and one row of the table have an origin each.
+# Two chains and one row of the table mark the origin.
 [ "$(grep -c 'class="origin"' star.html)" -eq 3 ] || fail 'star: not 3 origins'
 
-# Nodes have the numbers that the source gave them, also where the rows were reordered: the hub has
-# 1000, leaf i has 1000 + 7 i.
+# Nodes keep the numbers of the source, also if the rows were reordered. The hub has the number
+# 1000, and leaf i has 1000 + 7 i.
 "$convert" numbered.h5 --reorder rcm -o renumbered.h5 >/dev/null || fail 'renumbered.h5'
 for data in numbered renumbered; do
   run 3 $data --data $data.h5 --model gin --precision fp16-naive --hidden 8 --dropout 0 --steps 2 \
@@ -270,17 +269,17 @@ for data in numbered renumbered; do
   contains $data out 'element *node 1000 (row [0-9]*), feature '
 done
 [ "$(field row numbered.jsonl)" -eq 0 ] || fail "numbered: row $(field row numbered.jsonl)"
-[ "$(field row renumbered.jsonl)" -gt 0 ] || fail 'renumbered: the hub is where it was'
+[ "$(field row renumbered.jsonl)" -gt 0 ] || fail 'renumbered: the hub is still in row 0'
 grep '"event":"finding"' renumbered.jsonl | head -n 1 | grep -o '"top":\[.*\],"chain"' |
-  grep -o '"name":"node [0-9]*' | sed 's/.* //' >addends
-[ -s addends ] || fail 'numbered: no addend is named'
+  grep -o '"name":"node [0-9]*' | sed 's/.* //' >terms
+[ -s terms ] || fail 'renumbered: no term is named'
 while read -r leaf; do
   [ "$leaf" -gt 1000 ] && [ $(((leaf - 1000) % 7)) -eq 0 ] ||
-    fail "numbered: an addend is called node $leaf, which the source has not"
-done <addends
+    fail "renumbered: a term is called node $leaf, which is not in the source"
+done <terms
 
-# In a batch it is the graph that the user knows, and the node's place in it. Graph 17 (here 16) of
-# 30 is a star of 3000 leaves, their features add up to 90000.
+# In a batch, nodes are named by their graph and their position in it. Graph 17 of 30, which is
+# number 16 when counted from 0, is a star of 3000 leaves, whose features add up to 90000.
 awk 'BEGIN {
   for (g = 1; g <= 30; g++) {
     size = g == 17 ? 3001 : 5 + g % 3
@@ -305,29 +304,28 @@ is batch terms batch.jsonl 3000
 contains batch out '60 = 1 x 60 *node [0-9]* of graph 16 (row [0-9]*)'
 shows batch batch.html 'node 0 of graph 16 (row 96), feature 0'
 
-# What is written down of the JSON holds for every kind of finding, and is held against it in
-# earnest.
+# The JSON of all kinds of findings fits the schema, and a changed line does not.
 for data in hub features star batch; do
   documented $data $data.jsonl
 done
-"$finding" finding.jsonl >out 2>fault || fail "a finding with everything: $(cat fault)"
-plain 'a finding with everything'
-documented 'a finding with everything' finding.jsonl
-undocumented() { # NAME SED: a line that is changed is one that the schema does not allow
+"$finding" finding.jsonl >out 2>fault || fail "a full finding: $(cat fault)"
+plain 'a full finding'
+documented 'a full finding' finding.jsonl
+undocumented() { # NAME SED: the schema refuses the line after this change
   sed "$2" hub.jsonl >changed.jsonl
-  if cmp -s hub.jsonl changed.jsonl; then fail "undocumented, $1: nothing was changed"; fi
-  if "$checker" "$schema" changed.jsonl 2>fault; then fail "undocumented, $1: not noticed"; fi
+  if cmp -s hub.jsonl changed.jsonl; then fail "undocumented, $1: the line was not changed"; fi
+  if "$checker" "$schema" changed.jsonl 2>fault; then fail "undocumented, $1: accepted"; fi
 }
 undocumented 'another word' 's/"cause":"accumulation"/"cause":"something"/'
 undocumented 'another type' 's/"terms":[0-9]*/"terms":"many"/'
 undocumented 'another format' 's/"format":1/"format":2/'
-undocumented 'a field less' 's/"headline":"[^"]*",//'
-undocumented 'a field more' 's/"event":"finding"/&,"mood":"bad"/'
-undocumented 'a field more within' 's/"worked":true/&,"mood":"good"/'
+undocumented 'a missing field' 's/"headline":"[^"]*",//'
+undocumented 'an additional field' 's/"event":"finding"/&,"mood":"bad"/'
+undocumented 'an additional field of a remedy' 's/"worked":true/&,"mood":"good"/'
 undocumented 'another event' 's/"event":"summary"/"event":"end"/'
 
-# A loss scale that begins too high falls until the gradients fit: no finding, unless that takes a
-# quarter of the steps, or the run ends before it is there.
+# A loss scale that begins too high falls until the gradients fit. This is a finding only if it
+# takes a quarter of the steps, or if the run ends first.
 run 0 'scale' --data data.h5 --model gat --loss-scale 16777216 --steps 60 --json -
 contains 'scale' err '\([6-9]\|1[0-9]\) were skipped on the way'
 contains 'scale' err 'headroom *[0-9.]* bits'
@@ -344,12 +342,13 @@ plain 'scale, too few steps'
 contains 'scale, too few steps' scale.html 'Skipped steps'
 documented 'scale, too few steps' scale.jsonl
 
-# A scale that grows too far now and then costs a step, also where that is the last.
+# A loss scale that grows too far costs a step from time to time. That is no finding, even if it is
+# the last step.
 run 0 'scale, deep' --data data.h5 --model gin --loss-scale 16777216 --layers 4 --steps 120 --try \
   off
 contains 'scale, deep' out 'were skipped on the way'
 
-# Features below 2^-25 are 0 as halves, before the first op.
+# Features below 2^-25 become 0 in f16, before the first op.
 "$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 \
   --hub-degree 100 --scale 1e-9 --features-dtype f32 --seed 3 -o tiny.h5 >/dev/null ||
   fail 'tiny.h5'
@@ -360,7 +359,7 @@ plain vanished
 contains vanished tiny.jsonl '"option":"--row-normalize on"[^}]*"worked":true'
 run 0 'vanished, normalised' --data tiny.h5 --model gcn --steps 3 --row-normalize on
 
-# Features that fp16 cannot hold stop a run before it begins; they are a finding all the same.
+# Features that fp16 cannot hold stop a run before it begins. This is a finding as well.
 "$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 \
   --hub-degree 100 --scale 1e5 --features-dtype f32 --seed 3 -o beyond.h5 >/dev/null || exit 1
 run 3 beyond --data beyond.h5 --model gcn --steps 5 --json beyond.jsonl --html beyond.html
@@ -373,8 +372,8 @@ plain beyond
 shows beyond beyond.html 'beyond fp16'
 run 0 'beyond, normalised' --data beyond.h5 --model gcn --steps 5 --row-normalize on
 
-# A learning rate that is too high makes weights that overflow whatever reads them; no loss scale
-# helps.
+# A learning rate that is too high makes weights so large that the ops which read them overflow. No
+# loss scale helps.
 for model in gcn gin gat; do
   run 3 "rate, $model" --data data.h5 --model $model --lr 100 --steps 30 --json rate.jsonl
   is "rate, $model" cause rate.jsonl '"optimiser"'
@@ -382,16 +381,16 @@ for model in gcn gin gat; do
   contains "rate, $model" rate.jsonl '"option":"--lr 0.[01]*"[^}]*"worked":true'
 done
 
-# From a checkpoint the remedies begin there: what made the weights is not undone by what would have
-# prevented it.
+# Trials of remedies begin from the checkpoint as well, so that none of them can work here: it has
+# bad weights already.
 "$train" --data data.h5 --model gcn --lr 1000 --epochs 3 --save blown.h5 >/dev/null 2>&1
 run 3 blown --data data.h5 --model gcn --precision fp16-naive --checkpoint blown.h5 --steps 5 \
   --json blown.jsonl
 contains blown out 'control *nothing changed, from the checkpoint: it does not train'
-if grep -q '"worked":true' blown.jsonl; then fail 'blown: a remedy works, from new weights'; fi
+if grep -q '"worked":true' blown.jsonl; then fail 'blown: a remedy works with bad weights'; fi
 
-# A step that spoils the weights is found when they are read, and is named all the same. Adam's
-# steps of 15000 pass 65520 in the sixth, which is not one that is looked at on the way.
+# A step that makes the weights bad shows only when the next step reads them, and yet the finding
+# names it. Adam's steps of 15000 pass 65520 in the sixth step, which is not replayed at first.
 run 3 optimiser --data data.h5 --model gcn --lr 15000 --weight-decay 0 --layers 1 \
   --row-normalize on --norm right --dropout 0 --steps 60 --try off --json optimiser.jsonl \
   --html optimiser.html
@@ -403,7 +402,7 @@ shows optimiser optimiser.html 'What it was made of'
 contains optimiser optimiser.html 'stored as fp16'
 plain optimiser
 
-# hg-train --doctor: the report, and the run goes on.
+# hg-train --doctor prints the report, and the run continues.
 "$train" --data hub.h5 $naive --epochs 6 --doctor --json train.jsonl >out 2>err </dev/null
 [ $? -eq 3 ] || fail 'hg-train --doctor: not exit code 3'
 documented 'hg-train --doctor' train.jsonl
@@ -424,25 +423,24 @@ if grep -q 'is bad' out; then fail 'hg-train --doctor: a finding in a healthy ru
 contains 'hg-train --doctor, healthy' out 'headroom *[0-9.]* bits at least: .* of every step'
 contains 'hg-train --doctor, healthy' out \
   'none of 6 steps went bad, and 5 of them, replayed op by op,'
-# What is silent is looked for as well: 50,000 ones that make 2048, and no loss that is not finite.
-name='hg-train --doctor, silent'
+# It finds faults that leave the loss finite, too: a sum of 50,000 ones that is 2048.
+name='hg-train --doctor, finite loss'
 "$train" --data star.h5 --model gin --precision fp16-naive --hidden 8 --dropout 0 --epochs 5 \
-  --doctor --json silent.jsonl >out 2>err </dev/null || fail "$name: not exit code 0"
+  --doctor --json finite.jsonl >out 2>err </dev/null || fail "$name: not exit code 0"
 contains "$name" out 'epoch 1 (step 0), replayed op by op, is wrong although its loss is finite'
 contains "$name" out 'swamping'
-contains "$name" silent.jsonl '"event":"finding".*"cause":"swamping"'
-contains "$name" silent.jsonl '"event":"summary".*"verdict":"findings"'
+contains "$name" finite.jsonl '"event":"finding".*"cause":"swamping"'
+contains "$name" finite.jsonl '"event":"summary".*"verdict":"findings"'
 
-# From a checkpoint the steps are those that hg-train would make, and have the numbers that they
-# have there.
+# From a checkpoint, hg-doctor makes the steps that hg-train would make, with the same numbers.
 "$train" --data data.h5 --model gin --epochs 12 --seed 5 --json - 2>/dev/null |
-  sed -n 's/.*"epoch".*"loss":\([^,]*\),.*/\1/p' | tail -n 4 >whole
+  sed -n 's/.*"epoch".*"loss":\([^,]*\),.*/\1/p' | tail -n 4 >all_losses
 "$train" --data data.h5 --model gin --epochs 8 --seed 5 --save eight.h5 >out 2>err ||
   fail 'checkpoint: hg-train failed'
 run 0 checkpoint --data data.h5 --model gin --seed 5 --steps 4 --checkpoint eight.h5 --json \
   checkpoint.jsonl --html checkpoint.html
-sed -n 's/.*"event":"step".*"loss":\([^,]*\),.*/\1/p' checkpoint.jsonl >rest
-cmp whole rest || fail 'checkpoint: the steps are others'
+sed -n 's/.*"event":"step".*"loss":\([^,]*\),.*/\1/p' checkpoint.jsonl >losses
+cmp all_losses losses || fail 'checkpoint: the losses differ from those of hg-train'
 contains checkpoint checkpoint.jsonl '"event":"step","step":8,'
 shows checkpoint checkpoint.html 'step 8'
 refused 'a checkpoint of another model' 'eight.h5' --data data.h5 --model gin --hidden 32 \
@@ -451,20 +449,20 @@ refused 'no checkpoint' 'data.h5' --data data.h5 --model gin --checkpoint data.h
 echo kept >kept.jsonl
 refused 'a checkpoint of another model, a report that was there' 'eight.h5' --data data.h5 --model \
   gin --hidden 32 --checkpoint eight.h5 --json kept.jsonl --html kept.html
-[ "$(cat kept.jsonl)" = kept ] || fail 'a run that did not begin: the old JSON is gone'
+[ "$(cat kept.jsonl)" = kept ] || fail 'a run that did not begin: the old JSON was overwritten'
 refused 'a checkpoint of another model, a new report' 'eight.h5' --data data.h5 --model gin \
   --hidden 32 --checkpoint eight.h5 --json none.jsonl --html none.html
 for left in none.* kept.html; do
-  [ ! -e "$left" ] || fail "a run that did not begin: $left was left behind"
+  [ ! -e "$left" ] || fail "a run that did not begin: $left was created"
 done
 run 0 'a report over an older one' --data data.h5 --model gcn --steps 1 --json kept.jsonl
 lines 'a report over an older one' kept.jsonl 1
 refused 'the checkpoint as a page' '--html eight.h5 is the checkpoint to begin from' --data \
   data.h5 --model gin --checkpoint eight.h5 --html eight.h5
 
-# ---- what gets in the way ----
+# ---- interrupts and errors of files ----
 
-# Ctrl-C: the reports so far and code 130.
+# After Ctrl-C, the reports contain the steps so far, and the exit code is 130.
 interrupt interrupt INT '[ -s long.jsonl ]' --data data.h5 --model gcn --steps 10000000 --json \
   long.jsonl --html long.html
 tail -n 1 long.jsonl >last
@@ -472,7 +470,8 @@ contains interrupt last '"verdict":"interrupted"'
 contains interrupt out 'Interrupted. Nothing was wrong'
 shows interrupt long.html Interrupted
 
-# Also before the first step is over: the replay before it takes longest where a graph is large.
+# Ctrl-C works before the end of the first step, too. Its replay takes long because the graph is
+# large.
 "$convert" --synthetic planted --nodes 30000 --features 64 --seed 2 -o large.h5 >/dev/null ||
   fail 'large: no graph'
 interrupt 'interrupt before a step' INT '[ -e early.jsonl ]' --data large.h5 --model gin --steps \
@@ -481,7 +480,7 @@ contains 'interrupt before a step' early.jsonl '"verdict":"interrupted"'
 contains 'interrupt before a step' out 'Interrupted\. '
 [ ! -s err ] || fail 'interrupt before a step:' "$(cat err)"
 
-# What was printed and did not arrive is a failure, said once.
+# If standard output cannot be written, one line reports it and the exit code is 1.
 lost() { # NAME ARGS...
   name=$1
   shift
@@ -493,7 +492,7 @@ lost() { # NAME ARGS...
 lost help --help
 lost report --data data.h5 --model gcn --steps 2
 
-# A full disk is an error, not a short file; the page that was there stays.
+# A full disk is an error, and the old page stays: there is no truncated page.
 if [ -c /dev/full ]; then
   run 1 'full disk' --data data.h5 --model gcn --steps 3 --json /dev/full
   contains 'full disk' err '/dev/full: '
@@ -507,7 +506,7 @@ echo kept >full.html
 ) >out 2>err </dev/null
 [ $? -eq 1 ] || fail 'no room for the page: not exit code 1'
 contains 'no room for the page' err 'full.html: cannot be written: File too large'
-[ "$(cat full.html)" = kept ] || fail 'no room for the page: the old one is gone'
+[ "$(cat full.html)" = kept ] || fail 'no room for the page: the old page was overwritten'
 for left in *.tmp; do
   [ ! -e "$left" ] || fail "temporary file $left was left behind"
 done

@@ -1,8 +1,8 @@
-/* Is a page well-formed and complete in itself? usage: hg_doctor_page FILE. 0, or 1 after a line
- * that says where it is not.
+/* Checks that a page is well-formed and needs no other file. Usage: hg_doctor_page FILE. Returns 1
+ * after a line that says where it is not.
  *
- *     every element is closed, in order; attributes are quoted and stand once; & begins an entity;
- *     nothing is fetched: no URL, no script, no src, href or import
+ *     elements are closed in order; attributes are quoted, and no element has one twice; & begins
+ *     an entity; nothing is fetched: there is no URL, script, src, href or import
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static int entity(struct page *p)
 	return 0;
 }
 
-/* A name of letters, digits and "-:"; it ends where it does. */
+/* Reads a name of letters, digits, "-" and ":". */
 static int word(struct page *p, char *name)
 {
 	size_t length = 0;
@@ -49,7 +49,7 @@ static int word(struct page *p, char *name)
 	       (length && strchr("-:", p->at[length]) && p->at[length]))
 		length++;
 	if (!length || length >= WORD)
-		return fail(p, "no name where one must be");
+		return fail(p, "a name is missing or too long");
 	memcpy(name, p->at, length);
 	name[length] = 0;
 	p->at += length;
@@ -64,7 +64,7 @@ static int attribute(struct page *p, char *names, size_t room)
 		return -1;
 	(void)snprintf(listed, sizeof listed, " %s ", name);
 	if (strstr(names, listed))
-		return fail(p, "an attribute stands twice");
+		return fail(p, "an element has an attribute twice");
 	if (strlen(names) + strlen(listed) + 1 < room)
 		strcat(names, listed);
 	if (strcmp(name, "src") == 0 || strcmp(name, "href") == 0 || strncmp(name, "on", 2) == 0)
@@ -90,7 +90,7 @@ static int close_element(struct page *p)
 	if (word(p, name))
 		return -1;
 	if (!p->depth || strcmp(p->open[p->depth - 1], name) != 0)
-		return fail(p, "closes what is not open");
+		return fail(p, "a closing tag of an element that is not open");
 	p->depth--;
 	if (*p->at++ != '>')
 		return fail(p, "a closing tag without an end");
@@ -130,7 +130,7 @@ static int read_page(struct page *p)
 	for (size_t i = 0; i < sizeof never / sizeof *never; i++)
 		if (strstr(p->text, never[i])) {
 			p->at = strstr(p->text, never[i]);
-			return fail(p, "reaches out");
+			return fail(p, "a URL or an import");
 		}
 	if (strncmp(p->at, begin, sizeof begin - 1) != 0)
 		return fail(p, "no doctype");
@@ -143,7 +143,7 @@ static int read_page(struct page *p)
 		else if (*p->at == '&')
 			bad = entity(p);
 		else if (*p->at == '>')
-			bad = fail(p, "a > that ends nothing");
+			bad = fail(p, "a > outside of a tag");
 		else
 			p->at++;
 		if (bad)

@@ -1,9 +1,10 @@
-/* Are lines of JSON what a schema says? usage: hg_doctor_schema SCHEMA FILE. 0, or 1 after a line
- * that says where not.
+/* Checks lines of JSON against a schema. Usage: hg_doctor_schema SCHEMA FILE. Returns 1 after a
+ * line that says what does not fit.
  *
- * The schema's own words are few: $ref into $defs, oneOf, type, const, enum, properties, required,
- * items, description. Another word is refused, so that nothing in it goes unchecked; so are a
- * property without a description, and, in a line, a field that the schema does not know. */
+ * Only these keywords of JSON Schema are understood: $ref into $defs, oneOf, type, const, enum,
+ * properties, required, items, description. Any other keyword is refused, so that no rule of the
+ * schema is ignored. Also refused are a property without a description, and a field of a line that
+ * the schema does not have. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 static json_t *schema;
 
-/* Why the last value did not fit; of oneOf that of the last one with the right event. */
+/* Why the last value did not fit. */
 static char why[512];
 
 static int fail(const char *path, const char *what, const char *which)
@@ -64,7 +65,7 @@ static int check_rule(json_t *rule, const char *path)
 		while (k < sizeof known / sizeof *known && strcmp(known[k], word) != 0)
 			k++;
 		if (k == sizeof known / sizeof *known)
-			return fail(path, "unknown word", word);
+			return fail(path, "unknown keyword", word);
 	}
 	if (!resolve(rule))
 		return fail(path, "no such", json_string_value(json_object_get(rule, "$ref")));
@@ -97,7 +98,7 @@ static int check_schema(void)
 	                                                          : fail("schema", "has no", "$defs");
 }
 
-/* ---- a line ---- */
+/* ---- lines ---- */
 
 static int fits(json_t *rule, json_t *value, const char *path);
 
@@ -148,8 +149,10 @@ static int fits_one(json_t *rules, json_t *value, const char *path)
 	json_array_foreach(rules, i, rule)
 	{
 		count += fits(rule, value, path) == 0;
+		/* Keep the reason of the alternative that fits down to the longest path. An alternative for
+		 * another event is not the one that the line is meant to fit. */
 		if (!*best || strstr(best, ".event: ") || strcspn(why, ":") > strcspn(best, ":"))
-			memcpy(best, why, sizeof best); /* who came farthest tells most */
+			memcpy(best, why, sizeof best);
 	}
 	memcpy(why, best, sizeof why);
 	return count == 1 ? 0 : count ? fail(path, "fits several of", "oneOf") : -1;
@@ -164,7 +167,7 @@ static int fits_enum(json_t *list, json_t *value, const char *path)
 		if (json_equal(word, value))
 			return 0;
 	}
-	return fail(path, "is none of the words:",
+	return fail(path, "is not in the enum:",
 	            json_is_string(value) ? json_string_value(value) : "not a text");
 }
 

@@ -15,7 +15,7 @@ struct layout {
 	int row, box, top;     /* heights: of a row, of a box in it, of the space above the first row */
 	int forward, backward; /* left edges of the boxes */
 	int box_wide, wide;    /* widths: of a box, of the picture */
-	double arc, arcs;      /* the reach of an arc per row that it passes, and its maximum */
+	double arc, arcs;      /* how far an arc extends per row that it passes, and at most */
 	int letters;           /* letters of a name that fit into a box */
 	/* space for a layer's name above its first row; 0: the name stands beside the row */
 	int above;
