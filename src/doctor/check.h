@@ -110,8 +110,8 @@ HG_NODISCARD hg_status hg__operand_was_rounded(const struct hg__replay *replay,
 HG_NODISCARD hg_status hg__check_update(struct hg__replay *replay);
 /* running_statistics.c: all running statistics, when the run's own state is back in place. */
 HG_NODISCARD hg_status hg__check_statistics(struct hg__replay *replay);
-/* running_statistics.c: the ones that a norm reads in an evaluation, after it ran. *bad 1: its
- * result is their doing. */
+/* running_statistics.c: the ones that a norm reads in an evaluation, after it ran. *bad 1: they
+ * made its result bad. */
 HG_NODISCARD hg_status hg__check_norm(struct hg__replay *replay, const struct hg__task *task,
                                       int *bad);
 /* running_statistics.c: does a norm of the tape keep its running statistics in this parameter? */

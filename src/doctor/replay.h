@@ -63,8 +63,8 @@ struct hg__replayed {
 	int64_t bad, count; /* of everything that it made */
 };
 
-/* What is not finite is listed apart from what is finite and wrong, because it is never left out
- * for the latter. */
+/* Findings of elements that are not finite have a list of their own, so that silent faults never
+ * take their place in a report. */
 enum hg__finding_kind { HG__NONFINITE = 0, HG__SILENT = 1, HG__FINDING_KINDS = 2 };
 
 struct hg__replay {
