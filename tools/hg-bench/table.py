@@ -358,13 +358,16 @@ def short(rows):
 
 
 def machine(rows):
-    machines = sorted(
-        {
-            f"{r['device']}, driver {r['driver']}, CUDA {r['cuda']}, commit {r['commit']}"
-            for r in rows
-            if not r.get("peer") and r.get("driver")
-        }
-    )
+    """The devices that the rows were measured on, each with its commits."""
+    commits = {}
+    for r in rows:
+        if not r.get("peer") and r.get("driver"):
+            device = f"{r['device']}, driver {r['driver']}, CUDA {r['cuda']}"
+            commits.setdefault(device, set()).add(r["commit"])
+    machines = [
+        f"{device};\n{'commit' if len(of) == 1 else 'commits'} {', '.join(sorted(of))}"
+        for device, of in sorted(commits.items())
+    ]
     return "(" + ";\n".join(machines) + ")\n" if machines else ""
 
 
