@@ -39,12 +39,13 @@ struct coo coo_two_communities(int64_t n, int64_t m, int64_t first);
 /* Planted communities i % count: three of four edges stay inside. count divides n. */
 struct coo coo_communities(int64_t n, int64_t m, int64_t count);
 
-/* The edges of a list have weights all or none. */
+/* Either all edges of a list have weights, or none. */
 void coo_add(struct coo *list, int64_t dst, int64_t src);
 void coo_add_weighted(struct coo *list, int64_t dst, int64_t src, float weight);
-/* Gives all edges of a list without weights the weight 0. Returns the array, to be filled. */
+/* Gives all edges of a list without weights the weight 0. Returns the array of weights, which the
+ * caller fills. */
 float *coo_weights(struct coo *list);
-/* Makes a list without weights of one that has some. */
+/* Removes the weights of a list. */
 void coo_drop_weights(struct coo *list);
 /* Adds every edge of the list again, in the other direction. */
 void coo_add_transpose(struct coo *list);
@@ -64,7 +65,7 @@ struct host_csr {
 	int64_t rows, cols, m, *rowptr;
 	int32_t *row, *col;
 	float *weight; /* NULL: the list had none; a download gives 1 for each */
-	int64_t *edge; /* the position of an entry in the sorted list; NULL after a download */
+	int64_t *edge; /* which edge of the list the entry was; NULL after a download */
 };
 
 /* Sorts a list, and frees it. Shares no code with the library. */
