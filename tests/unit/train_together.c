@@ -107,6 +107,7 @@ static void epochs_in_one_launch_give_the_same_results(void)
 			check_same_record(&alone, &together, i, per_launch[k]);
 		}
 	}
+	planted_free(&t);
 }
 
 int main(int argc, char **argv)
