@@ -14,6 +14,7 @@
 #include "kernels/optim.h"
 #include "kernels/overflow.h"
 #include "kernels/scores.h"
+#include "kernels/support.h"
 #include "kernels/workspace.h"
 #include "precision/bound.h"
 
@@ -27,8 +28,9 @@ HG_EXTERN_C_BEGIN
  * - rows or cols may be 0.
  * - Calls are queued on the context's stream. Scratch memory comes from hg__workspace, at most as
  * much as the kernel's row says.
- * - A shape or type that a kernel does not support is HG_ERR_INTERNAL, because ops have checked
- * it. */
+ * - A combination of types, accumulation, function and layout that a backend has no kernel for is
+ * HG_ERR_UNSUPPORTED, with a message (support.h). Shapes that contradict each other are
+ * HG_ERR_INTERNAL, because ops have checked them. */
 
 /* Matrix product:
  *
@@ -339,6 +341,7 @@ struct hg__layer_norm_back_args {
 	struct hg__mat x, gamma, mean, rstd, dy, dx, dgamma, dbeta;
 };
 
+enum { HG__READOUTS = HG_REDUCE_MAX + 1 };
 /* Readout: Y[g, c] = reduction over rows ptr[g] .. ptr[g+1]-1 of X. For MAX, arg [graphs, cols] i32
  * receives the row within the graph, -1 if the graph is empty. */
 struct hg__readout_args {

@@ -39,6 +39,7 @@ struct hg__optim_args {
 	/* a set of HG__STOP_...: such a step stops the queued steps behind it (kernels/step.h) */
 	unsigned stops;
 };
+enum { HG__OPTIMISERS = HG_ADAMW + 1 };
 /* FORWARD: the forward pass of the step overflowed. OUTGROWN: the step ran with weights beyond the
  * reach that the bounds of its tape assume. */
 enum { HG__STOP_FORWARD = 1, HG__STOP_OUTGROWN = 2 };

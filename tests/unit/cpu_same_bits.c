@@ -35,13 +35,13 @@ static void run_spmm(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtyp
 					continue;
 				const float eps = 0.25f;
 				const int64_t step = 9;
-				a.epilogue =
-				    (struct hg__sum_epilogue){x,
-				                              normal(dtype, 1, widths[w]),
-				                              -2.0f,
-				                              &eps,
-				                              {w % (1 + HG__ACT_EPILOGUES), w % 4 > 1 ? 0.2f : 0.0f,
-				                               w % 2 ? 0.4f : 0.0f, 77, &step}};
+				a.epilogue = (struct hg__sum_epilogue){x,
+				                                       normal(dtype, 1, widths[w]),
+				                                       -2.0f,
+				                                       &eps,
+				                                       {w % (1 + HG__ACT_SUM_EPILOGUES),
+				                                        w % 4 > 1 ? 0.2f : 0.0f,
+				                                        w % 2 ? 0.4f : 0.0f, 77, &step}};
 				CHECK_OK(k->spmm.run(ctx, &a));
 				keep(&y);
 			}

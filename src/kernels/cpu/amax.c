@@ -27,8 +27,7 @@ HG__NO_WORKSPACE(amax, amax_args)
 
 hg_status HG__CPU(amax)(hg_context *ctx, const struct hg__amax_args *a)
 {
-	HG__TRY(
-	    hg__need(ctx, hg__is_state(&a->x) && a->out.dtype == HG_F32, "amax: operands do not fit"));
+	HG__TRY(HG__FIT(ctx, hg__is_state(&a->x) && a->out.dtype == HG_F32, "amax", &a->x, &a->out));
 	const int64_t rows = a->x.rows, cols = a->x.cols;
 	float largest = 0.0f;
 	int64_t others = 0;

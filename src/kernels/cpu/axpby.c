@@ -20,5 +20,5 @@ HG__NO_WORKSPACE(axpby, axpby_args)
 hg_status HG__CPU(axpby)(hg_context *ctx, const struct hg__axpby_args *a)
 {
 	const float factor[2] = {a->alpha_p ? a->alpha * (1.0f + *a->alpha_p) : a->alpha, a->beta};
-	return HG__CPU(map)(ctx, axpby, factor, 1, a->x, a->z, a->y);
+	return HG__CPU(map)(ctx, "axpby", axpby, factor, 1, a->x, a->z, a->y);
 }

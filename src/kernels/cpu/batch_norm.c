@@ -122,8 +122,9 @@ size_t HG__CPU(batch_norm_workspace)(const hg_context *ctx, const struct hg__bat
 hg_status HG__CPU(batch_norm)(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y) && a->mean.data && a->rstd.data,
-	                 "batch_norm: operands do not fit"));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->y) && a->mean.data && a->rstd.data, "batch_norm",
+	                &a->x, &a->gamma, &a->beta, &a->y, &a->mean, &a->rstd, &a->running_mean,
+	                &a->running_var));
 	if (rows == 0)
 		return HG_OK;
 	if (a->train)
@@ -205,10 +206,11 @@ size_t HG__CPU(batch_norm_back_workspace)(const hg_context *ctx,
 hg_status HG__CPU(batch_norm_back)(hg_context *ctx, const struct hg__batch_norm_back_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
-	HG__TRY(hg__need(ctx,
-	                 hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data &&
-	                     (a->beta.data || !a->relu || cols == 0),
-	                 "batch_norm_back: operands do not fit"));
+	HG__TRY(HG__FIT(ctx,
+	                hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data &&
+	                    (a->beta.data || !a->relu || cols == 0),
+	                "batch_norm_back", &a->x, &a->gamma, &a->mean, &a->rstd, &a->dy, &a->dx,
+	                &a->dgamma, &a->dbeta, &a->beta));
 	const struct batch_norm_stats s = {&a->x,        &a->dy,        a->mean.data,
 	                                   a->rstd.data, a->gamma.data, a->relu ? a->beta.data : NULL};
 	HG__TRY(

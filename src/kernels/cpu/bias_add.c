@@ -21,8 +21,8 @@ HG__NO_WORKSPACE(bias_add, bias_add_args)
 
 hg_status HG__CPU(bias_add)(hg_context *ctx, const struct hg__bias_add_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y) && hg__is_state(&a->b) && a->b.cols == a->x.cols,
-	                 "bias_add: operands do not fit"));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->y) && hg__is_state(&a->b) && a->b.cols == a->x.cols,
+	                "bias_add", &a->x, &a->b, &a->y));
 	/* b is widened once for 64 rows, which is 1/64 of the work. */
 	const int64_t rows = a->x.rows, cols = a->x.cols, block = 64;
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)

@@ -27,9 +27,9 @@ size_t HG__CPU(colsum_workspace)(const hg_context *ctx, const struct hg__colsum_
 
 hg_status HG__CPU(colsum)(hg_context *ctx, const struct hg__colsum_args *a)
 {
-	HG__TRY(hg__need(ctx,
-	                 hg__is_state(&a->x) && a->y.dtype == HG_F32 && a->y.cols == a->x.cols &&
-	                     (!a->copy.data || hg__same(&a->x, &a->copy)),
-	                 "colsum: operands do not fit"));
+	HG__TRY(HG__FIT(ctx,
+	                hg__is_state(&a->x) && a->y.dtype == HG_F32 && a->y.cols == a->x.cols &&
+	                    (!a->copy.data || hg__same(&a->x, &a->copy)),
+	                "colsum", &a->x, &a->y, &a->copy));
 	return HG__CPU(columns)(ctx, a->x.rows, a->x.cols, colsum_rows, a, a->y.data, NULL);
 }

@@ -5,9 +5,9 @@ HG__NO_WORKSPACE(copy_cols, copy_cols_args)
 
 hg_status HG__CPU(copy_cols)(hg_context *ctx, const struct hg__copy_cols_args *a)
 {
-	HG__TRY(hg__need(ctx,
-	                 a->src.rows == a->dst.rows && hg__is_state(&a->src) && hg__is_state(&a->dst),
-	                 "copy_cols: operands do not fit"));
+	HG__TRY(HG__FIT(ctx,
+	                a->src.rows == a->dst.rows && hg__is_state(&a->src) && hg__is_state(&a->dst),
+	                "copy_cols", &a->src, &a->dst));
 	const int64_t rows = a->src.rows, cols = a->cols;
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t row = 0; row < rows; row++)

@@ -32,10 +32,10 @@ HG__NO_WORKSPACE(div, div_args)
 hg_status HG__CPU(div)(hg_context *ctx, const struct hg__div_args *a)
 {
 	const int64_t rows = a->a.rows, cols = a->a.cols;
-	HG__TRY(hg__need(ctx, hg__same(&a->a, &a->y) && divisor_fits(&a->a, &a->b),
-	                 "div: operands do not fit"));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->a, &a->y) && divisor_fits(&a->a, &a->b), "div", &a->a, &a->b,
+	                &a->y));
 	if (hg__same(&a->a, &a->b))
-		return HG__CPU(map)(ctx, divide_elements, NULL, 0, a->a, a->b, a->y);
+		return HG__CPU(map)(ctx, "div", divide_elements, NULL, 0, a->a, a->b, a->y);
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		for (int64_t c = 0; c < cols; c += HG__LANES)
@@ -91,9 +91,9 @@ size_t HG__CPU(div_back_workspace)(const hg_context *ctx, const struct hg__div_b
 hg_status HG__CPU(div_back)(hg_context *ctx, const struct hg__div_back_args *a)
 {
 	const int64_t rows = a->a.rows, work = rows * a->a.cols;
-	HG__TRY(hg__need(
+	HG__TRY(HG__FIT(
 	    ctx, hg__same(&a->a, &a->dy) && divisor_fits(&a->a, &a->b) && hg__same(&a->b, &a->db),
-	    "div_back: operands do not fit"));
+	    "div_back", &a->a, &a->b, &a->dy, &a->db));
 	const int by_element = hg__same(&a->a, &a->b);
 	if (!by_element && a->b.rows != rows) {
 		struct hg__totals total;

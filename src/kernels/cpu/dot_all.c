@@ -25,8 +25,8 @@ size_t HG__CPU(dot_all_workspace)(const hg_context *ctx, const struct hg__dot_al
 
 hg_status HG__CPU(dot_all)(hg_context *ctx, const struct hg__dot_all_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->a, &a->b) && a->y.dtype == HG_F32,
-	                 "dot_all: operands do not fit"));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->a, &a->b) && a->y.dtype == HG_F32, "dot_all", &a->a, &a->b,
+	                &a->y));
 	const int64_t rows = a->a.rows, blocks = hg__ceil_div(rows, BLOCK_ROWS);
 	void *memory;
 	HG__TRY(hg__workspace(ctx, (size_t)blocks * sizeof(double), &memory));

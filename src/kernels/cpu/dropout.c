@@ -50,8 +50,7 @@ HG__NO_WORKSPACE(dropout, dropout_args)
 
 hg_status HG__CPU(dropout)(hg_context *ctx, const struct hg__dropout_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y),
-	                 "dropout: X and Y differ in shape or are not floats"));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->y), "dropout", &a->x, &a->y));
 	if (a->x.cols == 0)
 		return HG_OK;
 	const struct dropout_job job = {

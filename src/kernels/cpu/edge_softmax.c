@@ -264,9 +264,9 @@ size_t HG__CPU(edge_softmax_workspace)(const hg_context *ctx, const struct hg__e
 hg_status HG__CPU(edge_softmax)(hg_context *ctx, const struct hg__edge_softmax_args *a)
 {
 	struct job job;
-	HG__TRY(hg__need(
+	HG__TRY(HG__FIT(
 	    ctx, hg__same(&a->e, &a->p) && a->e.ld == a->p.ld && a->e.rows == a->csr.m && !a->csr.edge,
-	    "edge_softmax: operands do not fit the graph"));
+	    "edge_softmax", &a->e, &a->p));
 	if (a->e.rows == 0 || a->e.cols == 0)
 		return HG_OK;
 	HG__TRY(prepare_edge_softmax(ctx, &job, &a->csr, a, &a->e));
@@ -304,10 +304,10 @@ size_t HG__CPU(edge_softmax_back_workspace)(const hg_context *ctx,
 hg_status HG__CPU(edge_softmax_back)(hg_context *ctx, const struct hg__edge_softmax_back_args *a)
 {
 	struct job job;
-	HG__TRY(hg__need(ctx,
-	                 hg__same(&a->p, &a->dp) && hg__same(&a->p, &a->de) && a->p.ld == a->dp.ld &&
-	                     a->p.ld == a->de.ld && a->p.rows == a->csr.m && !a->csr.edge,
-	                 "edge_softmax_back: operands do not fit the graph"));
+	HG__TRY(HG__FIT(ctx,
+	                hg__same(&a->p, &a->dp) && hg__same(&a->p, &a->de) && a->p.ld == a->dp.ld &&
+	                    a->p.ld == a->de.ld && a->p.rows == a->csr.m && !a->csr.edge,
+	                "edge_softmax_back", &a->p, &a->dp, &a->de));
 	if (a->p.rows == 0 || a->p.cols == 0)
 		return HG_OK;
 	HG__TRY(prepare_edge_softmax(ctx, &job, &a->csr, a, &a->p));

@@ -60,7 +60,8 @@ hg_status HG__CPU(epilogue)(hg_context *ctx, const struct hg__epilogue_args *a)
 {
 	const int fits =
 	    hg__same(&a->x, &a->y) && (!a->b.data || (hg__is_state(&a->b) && a->b.cols == a->x.cols));
-	HG__TRY(hg__need(ctx, fits, "epilogue: operands do not fit"));
+	HG__TRY(hg__has_number(ctx, "epilogue", "activation", a->act_drop.act, 1 + HG__ACT_EPILOGUES));
+	HG__TRY(HG__FIT(ctx, fits, "epilogue", &a->x, &a->b, &a->y));
 	const int64_t rows = a->x.rows, cols = a->x.cols;
 	if (cols == 0)
 		return HG_OK;
@@ -155,7 +156,9 @@ hg_status HG__CPU(epilogue_back)(hg_context *ctx, const struct hg__epilogue_back
 	const int fits = (!a->y.data || hg__same(&a->y, &a->dy)) &&
 	                 (!a->dx.data || hg__same(&a->dx, &a->dy)) &&
 	                 (!a->db.data || (a->db.dtype == HG_F32 && a->db.cols == a->dy.cols));
-	HG__TRY(hg__need(ctx, fits, "epilogue_back: operands do not fit"));
+	HG__TRY(
+	    hg__has_number(ctx, "epilogue_back", "activation", a->act_drop.act, 1 + HG__ACT_EPILOGUES));
+	HG__TRY(HG__FIT(ctx, fits, "epilogue_back", &a->y, &a->dy, &a->dx, &a->db));
 	/* A thread takes 64 rows at a time, so that a call costs little compared with its elements. */
 	const int64_t rows = a->dy.rows, cols = a->dy.cols, block = 64;
 	const struct hg__cpu_act_drop act_drop = hg__act_drop_of(&a->act_drop, cols > 0 ? cols : 1);

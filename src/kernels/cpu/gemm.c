@@ -247,10 +247,10 @@ static hg_status check_operands(hg_context *ctx, const struct hg__gemm_args *a,
                                 const struct job *job)
 {
 	const int64_t k = a->trans_b ? a->b.cols : a->b.rows;
-	HG__TRY(hg__need(ctx,
-	                 job->k == k && a->c.rows == job->m && a->c.cols == job->n &&
-	                     hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->c),
-	                 "gemm: operands do not fit"));
+	HG__TRY(HG__FIT(ctx,
+	                job->k == k && a->c.rows == job->m && a->c.cols == job->n &&
+	                    hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->c),
+	                "gemm", &a->a, &a->b, &a->c, &a->bias, &a->sums));
 	HG__TRY(hg__need(ctx, !a->sums.data || (!a->trans_b && !a->bias.data),
 	                 "gemm: column sums of a transposed B, or beside a bias"));
 	if (a->pick > 1)

@@ -6,7 +6,7 @@ HG__NO_WORKSPACE(guard, guard_args)
 
 hg_status HG__CPU(guard)(hg_context *ctx, const struct hg__guard_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__is_state(&a->x), "guard: the operand is neither f16 nor f32"));
+	HG__TRY(HG__FIT(ctx, hg__is_state(&a->x), "guard", &a->x));
 	const int64_t rows = a->x.rows, cols = a->x.cols;
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)

@@ -55,8 +55,8 @@ hg_status HG__CPU(head_dot)(hg_context *ctx, const struct hg__head_dot_args *a)
 	              count = vector_count(&a->s, a->heads);
 	const int fits = a->a.cols == a->x.cols && (count == 1 || a->b.cols == a->x.cols) &&
 	                 d * a->heads == a->x.cols;
-	HG__TRY(hg__need(ctx, fits && a->s.rows == rows && a->s.cols == count * a->heads,
-	                 "head_dot: operands do not fit"));
+	HG__TRY(HG__FIT(ctx, fits && a->s.rows == rows && a->s.cols == count * a->heads, "head_dot",
+	                &a->x, &a->a, &a->b, &a->s));
 #pragma omp parallel for num_threads(hg__team(ctx, count *rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		if (a->x.cols <= HG__WIDTH && a->heads <= HG__WIDTH)
@@ -137,9 +137,9 @@ hg_status HG__CPU(head_dot_back)(hg_context *ctx, const struct hg__head_dot_back
 	              d = a->heads ? cols / a->heads : 0;
 	const int f32 =
 	    (!a->da.data || a->da.dtype == HG_F32) && (!a->db.data || a->db.dtype == HG_F32);
-	HG__TRY(hg__need(
+	HG__TRY(HG__FIT(
 	    ctx, f32 && a->ds.cols == vector_count(&a->ds, a->heads) * a->heads && d * a->heads == cols,
-	    "head_dot_back: operands do not fit"));
+	    "head_dot_back", &a->x, &a->a, &a->b, &a->ds, &a->dx, &a->da, &a->db));
 	if (a->da.data)
 		HG__TRY(HG__CPU(columns)(ctx, rows, cols, head_dot_da, a, a->da.data, NULL));
 	if (a->db.data)

@@ -9,10 +9,10 @@ HG__NO_WORKSPACE(head_mean, head_mean_args)
 hg_status HG__CPU(head_mean)(hg_context *ctx, const struct hg__head_mean_args *a)
 {
 	const int64_t rows = a->x.rows, d = a->y.cols;
-	HG__TRY(hg__need(ctx,
-	                 a->y.rows == rows && a->x.cols == d * a->heads && hg__is_state(&a->x) &&
-	                     hg__is_state(&a->y),
-	                 "head_mean: operands do not fit"));
+	HG__TRY(HG__FIT(ctx,
+	                a->y.rows == rows && a->x.cols == d * a->heads && hg__is_state(&a->x) &&
+	                    hg__is_state(&a->y),
+	                "head_mean", &a->x, &a->y));
 	const float heads = (float)a->heads;
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
@@ -37,10 +37,10 @@ HG__NO_WORKSPACE(head_mean_back, head_mean_args)
 hg_status HG__CPU(head_mean_back)(hg_context *ctx, const struct hg__head_mean_args *a)
 {
 	const int64_t rows = a->y.rows, d = a->y.cols;
-	HG__TRY(hg__need(ctx,
-	                 a->x.rows == rows && a->x.cols == d * a->heads && hg__is_state(&a->x) &&
-	                     hg__is_state(&a->y),
-	                 "head_mean_back: operands do not fit"));
+	HG__TRY(HG__FIT(ctx,
+	                a->x.rows == rows && a->x.cols == d * a->heads && hg__is_state(&a->x) &&
+	                    hg__is_state(&a->y),
+	                "head_mean_back", &a->x, &a->y));
 	const float heads = (float)a->heads;
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)

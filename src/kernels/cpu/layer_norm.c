@@ -54,7 +54,8 @@ HG__NO_WORKSPACE(layer_norm, layer_norm_args)
 hg_status HG__CPU(layer_norm)(hg_context *ctx, const struct hg__layer_norm_args *a)
 {
 	const int64_t rows = a->x.rows;
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y), "layer_norm: operands do not fit"));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->y), "layer_norm", &a->x, &a->gamma, &a->beta, &a->y,
+	                &a->mean, &a->rstd));
 	if (a->x.cols == 0)
 		return HG_OK;
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
@@ -131,8 +132,9 @@ hg_status HG__CPU(layer_norm_back)(hg_context *ctx, const struct hg__layer_norm_
 	const int64_t rows = a->x.rows, cols = a->x.cols;
 	if (cols == 0)
 		return HG_OK;
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data,
-	                 "layer_norm_back: operands do not fit"));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data,
+	                "layer_norm_back", &a->x, &a->gamma, &a->mean, &a->rstd, &a->dy, &a->dx,
+	                &a->dgamma, &a->dbeta));
 	HG__TRY(
 	    HG__CPU(columns)(ctx, rows, cols, layer_norm_sum_grad, a, a->dgamma.data, a->dbeta.data));
 	if (!a->dx.data)

@@ -16,8 +16,7 @@ HG__NO_WORKSPACE(log_softmax, log_softmax_args)
 
 hg_status HG__CPU(log_softmax)(hg_context *ctx, const struct hg__log_softmax_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y),
-	                 "log_softmax: X and Y differ in shape or are not floats"));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->y), "log_softmax", &a->x, &a->y));
 	const int64_t rows = a->x.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
@@ -41,8 +40,8 @@ HG__NO_WORKSPACE(log_softmax_back, log_softmax_back_args)
 
 hg_status HG__CPU(log_softmax_back)(hg_context *ctx, const struct hg__log_softmax_back_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->y, &a->dy) && hg__same(&a->y, &a->dx),
-	                 "log_softmax_back: operands do not fit"));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->y, &a->dy) && hg__same(&a->y, &a->dx), "log_softmax_back",
+	                &a->y, &a->dy, &a->dx));
 	const int64_t rows = a->y.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->y.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)

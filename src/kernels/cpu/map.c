@@ -6,11 +6,10 @@
  * three blocks of a call (x, z and y) fit in the first-level cache. */
 #define BLOCK 1024
 
-hg_status HG__CPU(map)(hg_context *ctx, hg__map_fn f, const void *env, int keeps_zero,
-                       struct hg__mat x, struct hg__mat z, struct hg__mat y)
+hg_status HG__CPU(map)(hg_context *ctx, const char *kernel, hg__map_fn f, const void *env,
+                       int keeps_zero, struct hg__mat x, struct hg__mat z, struct hg__mat y)
 {
-	HG__TRY(hg__need(ctx, hg__same(&x, &y) && (!z.data || hg__same(&x, &z)),
-	                 "elementwise: operands differ in shape or are not floats"));
+	HG__TRY(HG__FIT(ctx, hg__same(&x, &y) && (!z.data || hg__same(&x, &z)), kernel, &x, &z, &y));
 	/* Matrices of equal layout are processed as one long row, which is faster where rows are
 	 * short. Padding, if there is any, is then processed, too. */
 	if (x.ld == y.ld && (!z.data || z.ld == y.ld) && (keeps_zero || x.cols == x.ld)) {

@@ -164,8 +164,7 @@ hg_status HG__CPU(observe)(hg_context *ctx, const struct hg__observe_args *a)
 		return HG_OK;
 	const int64_t index = a->ring->taken % HG__OBSERVED_STEPS;
 	for (int64_t i = 0; i < a->count; i++) {
-		HG__TRY(hg__need(ctx, hg__is_state(&a->table[i].mat),
-		                 "observe: a tensor is neither f16 nor f32"));
+		HG__TRY(HG__FIT(ctx, 1, "observe", &a->table[i].mat));
 		count_tensor(ctx, &a->table[i].mat, &a->counts[i]);
 		a->kept[index * a->stride + i] = a->counts[i];
 		const uint32_t reached = hg__observed_reach(a->counts[i].amax, a->counts[i].nonfinite);

@@ -150,6 +150,7 @@ HG__NO_WORKSPACE(optim_update, optim_args)
 
 hg_status HG__CPU(optim_update)(hg_context *ctx, const struct hg__optim_args *a)
 {
+	HG__TRY(hg__has_number(ctx, "optim_update", "optimiser", (int)a->config.kind, HG__OPTIMISERS));
 	for (int64_t i = 0; i < a->count && !hg__step_is_bad(a->step); i++)
 		if (update_tensor(ctx, a, &a->tensors[i]) && i < a->step->outgrown)
 			a->step->outgrown = (int32_t)i;

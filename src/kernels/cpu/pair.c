@@ -21,6 +21,7 @@ hg_status HG__CPU(pair)(hg_context *ctx, const struct hg__pair_args *a)
 #define HG_PAIR(name, value) name,
 #include "kernels/pairs.def"
 	};
+	HG__TRY(hg__has_number(ctx, "pair", "function", (int)a->pair, HG__PAIR_COUNT));
 	HG__TRY(hg__need(ctx, a->b.data != NULL || a->a.rows * a->a.cols == 0, "pair: no operand"));
-	return HG__CPU(map)(ctx, pairs[a->pair], NULL, 1, a->a, a->b, a->y);
+	return HG__CPU(map)(ctx, "pair", pairs[a->pair], NULL, 1, a->a, a->b, a->y);
 }

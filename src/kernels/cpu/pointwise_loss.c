@@ -59,8 +59,8 @@ size_t HG__CPU(pointwise_loss_workspace)(const hg_context *ctx,
 
 hg_status HG__CPU(pointwise_loss)(hg_context *ctx, const struct hg__pointwise_loss_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->target),
-	                 "pointwise_loss: X and target differ in shape or are not floats"));
+	HG__TRY(hg__has_number(ctx, "pointwise_loss", "loss", (int)a->kind, HG__POINTWISE_COUNT));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->target), "pointwise_loss", &a->x, &a->target));
 	struct hg__totals t;
 	HG__TRY(HG__CPU(totals)(ctx, a->x.rows, 8 * a->x.rows * a->x.cols, pointwise_row_loss, a, &t));
 	*(float *)a->loss.data = t.count ? (float)(t.sum / (double)t.count) : 0.0f;
@@ -87,8 +87,9 @@ HG__NO_WORKSPACE(pointwise_loss_back, pointwise_loss_back_args)
 hg_status HG__CPU(pointwise_loss_back)(hg_context *ctx,
                                        const struct hg__pointwise_loss_back_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->target) && hg__same(&a->x, &a->dx),
-	                 "pointwise_loss_back: operands do not fit"));
+	HG__TRY(hg__has_number(ctx, "pointwise_loss_back", "loss", (int)a->kind, HG__POINTWISE_COUNT));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->target) && hg__same(&a->x, &a->dx),
+	                "pointwise_loss_back", &a->x, &a->target, &a->dx));
 	const int64_t rows = a->x.rows;
 	const float count = *(const float *)a->count.data,
 	            factor = count > 0.0f ? *(const float *)a->dloss.data / count : 0.0f;

@@ -49,8 +49,9 @@ HG__NO_WORKSPACE(readout, readout_args)
 
 hg_status HG__CPU(readout)(hg_context *ctx, const struct hg__readout_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && hg__is_state(&a->y) && a->x.cols == a->y.cols,
-	                 "readout: operands do not fit"));
+	HG__TRY(hg__has_number(ctx, "readout", "reduction", (int)a->reduce, HG__READOUTS));
+	HG__TRY(HG__FIT(ctx, hg__is_state(&a->x) && hg__is_state(&a->y) && a->x.cols == a->y.cols,
+	                "readout", &a->x, &a->y));
 	/* A piece has 64 columns, which are two (f16) or four (f32) whole cache lines of a row. Pieces
 	 * of columns let threads share the work where there are few graphs. */
 	const int64_t graphs = a->y.rows, cols = a->x.cols, width = 64,
@@ -85,8 +86,9 @@ HG__NO_WORKSPACE(readout_back, readout_back_args)
 
 hg_status HG__CPU(readout_back)(hg_context *ctx, const struct hg__readout_back_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__is_state(&a->dx) && hg__is_state(&a->dy) && a->dx.cols == a->dy.cols,
-	                 "readout_back: operands do not fit"));
+	HG__TRY(hg__has_number(ctx, "readout_back", "reduction", (int)a->reduce, HG__READOUTS));
+	HG__TRY(HG__FIT(ctx, hg__is_state(&a->dx) && hg__is_state(&a->dy) && a->dx.cols == a->dy.cols,
+	                "readout_back", &a->dy, &a->dx));
 	const int64_t rows = a->dx.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->dx.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)

@@ -71,9 +71,10 @@ HG__NO_WORKSPACE(row_reduce, row_reduce_args)
 hg_status HG__CPU(row_reduce)(hg_context *ctx, const struct hg__row_reduce_args *a)
 {
 	const int64_t rows = a->x.rows;
-	HG__TRY(hg__need(
+	HG__TRY(hg__has_number(ctx, "row_reduce", "reduction", (int)a->reduce, HG__ROW_COUNT));
+	HG__TRY(HG__FIT(
 	    ctx, a->y.rows == rows && a->y.cols == 1 && hg__is_state(&a->x) && hg__is_state(&a->y),
-	    "row_reduce: operands do not fit"));
+	    "row_reduce", &a->x, &a->y));
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		hg__set(&a->y, r, 0, reductions[a->reduce].forward(&a->x, r));
@@ -88,8 +89,9 @@ hg_status HG__CPU(row_reduce_back)(hg_context *ctx, const struct hg__row_reduce_
 	const int reads = a->reduce == HG__ROW_NORM, fits = a->dy.rows == rows && a->dy.cols == 1 &&
 	                                                    hg__is_state(&a->dy) &&
 	                                                    hg__is_state(&a->dx);
-	HG__TRY(hg__need(ctx, fits && (!reads || hg__same(&a->x, &a->dx)),
-	                 "row_reduce_back: operands do not fit"));
+	HG__TRY(hg__has_number(ctx, "row_reduce_back", "reduction", (int)a->reduce, HG__ROW_COUNT));
+	HG__TRY(HG__FIT(ctx, fits && (!reads || hg__same(&a->x, &a->dx)), "row_reduce_back", &a->x,
+	                &a->dy, &a->dx));
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->dx.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		reductions[a->reduce].backward(a, r, hg__get(&a->dy, r, 0));

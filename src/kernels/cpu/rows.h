@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/team.h"
+#include "kernels/support.h"
 
 HG__INLINE size_t hg__element(const struct hg__mat *m)
 {
@@ -105,6 +106,13 @@ HG__INLINE int hg__same(const struct hg__mat *a, const struct hg__mat *b)
 {
 	return a->rows == b->rows && a->cols == b->cols && hg__is_state(a) && hg__is_state(b);
 }
+
+/* Checks the operands of a kernel that takes any mixture of f16 and f32: their types, and whether
+ * they fit together: HG__FIT(ctx, fits, "softmax", &a->x, &a->y). */
+#define HG__FIT(ctx, fits, kernel, ...)                                              \
+	hg__check_operands(                                                              \
+	    ctx, fits, kernel, HG__FLOATS, (const struct hg__mat *const[]){__VA_ARGS__}, \
+	    (int)(sizeof((const struct hg__mat *const[]){__VA_ARGS__}) / sizeof(struct hg__mat *)))
 
 HG__INLINE hg_status hg__need(hg_context *ctx, int fits, const char *what)
 {

@@ -37,9 +37,10 @@ size_t HG__CPU(scores_workspace)(const hg_context *ctx, const struct hg__scores_
 
 hg_status HG__CPU(scores)(hg_context *ctx, const struct hg__scores_args *a)
 {
-	HG__TRY(hg__need(ctx,
-	                 hg__is_state(&a->x) && a->label.dtype == HG_I32 && a->label.rows == a->x.rows,
-	                 "scores: operands do not fit"));
+	HG__TRY(hg__has_type(ctx, "scores", "labels", a->label.dtype, HG_I32));
+	HG__TRY(HG__FIT(ctx,
+	                hg__is_state(&a->x) && a->label.dtype == HG_I32 && a->label.rows == a->x.rows,
+	                "scores", &a->x));
 	const int32_t *label = a->label.data;
 	float loss = 0.0f, rows = 0.0f;
 	const struct hg__softmax_xent_args xent = {.x = a->x,

@@ -107,11 +107,11 @@ HG__NO_WORKSPACE(sddmm_dot, sddmm_dot_args)
 hg_status HG__CPU(sddmm_dot)(hg_context *ctx, const struct hg__sddmm_dot_args *a)
 {
 	const int64_t cols = a->a.cols, d = a->heads ? cols / a->heads : 0, items = hg__items(&a->csr);
-	HG__TRY(hg__need(ctx,
-	                 hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->e) &&
-	                     a->b.cols == cols && d * a->heads == cols && a->e.cols == a->heads &&
-	                     a->a.rows == a->csr.rows && a->b.rows == a->csr.cols,
-	                 "sddmm_dot: operands do not fit the graph"));
+	HG__TRY(HG__FIT(ctx,
+	                hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->e) &&
+	                    a->b.cols == cols && d * a->heads == cols && a->e.cols == a->heads &&
+	                    a->a.rows == a->csr.rows && a->b.rows == a->csr.cols,
+	                "sddmm_dot", &a->a, &a->b, &a->e));
 #pragma omp parallel for num_threads(hg__team(ctx, a->csr.m *cols)) schedule(dynamic, 4)
 	for (int64_t k = 0; k < items; k++) {
 		struct hg__item it = hg__item_begin(&a->csr, k);
@@ -140,11 +140,11 @@ HG__NO_WORKSPACE(sddmm_add, sddmm_add_args)
 hg_status HG__CPU(sddmm_add)(hg_context *ctx, const struct hg__sddmm_add_args *a)
 {
 	const int64_t items = hg__items(&a->csr);
-	HG__TRY(hg__need(ctx,
-	                 hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->e) &&
-	                     a->a.cols == a->e.cols && a->b.cols == a->e.cols &&
-	                     a->a.rows == a->csr.rows && a->b.rows == a->csr.cols,
-	                 "sddmm_add: operands do not fit the graph"));
+	HG__TRY(HG__FIT(ctx,
+	                hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->e) &&
+	                    a->a.cols == a->e.cols && a->b.cols == a->e.cols &&
+	                    a->a.rows == a->csr.rows && a->b.rows == a->csr.cols,
+	                "sddmm_add", &a->a, &a->b, &a->e));
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * a->csr.m * a->e.cols)) schedule(dynamic, 4)
 	for (int64_t k = 0; k < items; k++) {
 		struct hg__item it = hg__item_begin(&a->csr, k);
@@ -184,10 +184,10 @@ HG__NO_WORKSPACE(sddmm_add_back, sddmm_add_back_args)
 
 hg_status HG__CPU(sddmm_add_back)(hg_context *ctx, const struct hg__sddmm_add_back_args *a)
 {
-	HG__TRY(hg__need(ctx,
-	                 side_fits(&a->de, &a->a, &a->da, a->csr.rows) &&
-	                     side_fits(&a->de, &a->b, &a->db, a->csr_t.rows),
-	                 "sddmm_add_back: operands do not fit the graph"));
+	HG__TRY(HG__FIT(ctx,
+	                side_fits(&a->de, &a->a, &a->da, a->csr.rows) &&
+	                    side_fits(&a->de, &a->b, &a->db, a->csr_t.rows),
+	                "sddmm_add_back", &a->a, &a->b, &a->de, &a->da, &a->db));
 	const int team = hg__team(ctx, 4 * a->de.rows * a->de.cols);
 	if (a->da.data) {
 #pragma omp parallel for num_threads(team) schedule(dynamic, 64)

@@ -15,8 +15,7 @@ HG__NO_WORKSPACE(softmax, softmax_args)
 
 hg_status HG__CPU(softmax)(hg_context *ctx, const struct hg__softmax_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y),
-	                 "softmax: X and Y differ in shape or are not floats"));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->y), "softmax", &a->x, &a->y));
 	const int64_t rows = a->x.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
@@ -39,8 +38,8 @@ HG__NO_WORKSPACE(softmax_back, softmax_back_args)
 
 hg_status HG__CPU(softmax_back)(hg_context *ctx, const struct hg__softmax_back_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->y, &a->dy) && hg__same(&a->y, &a->dx),
-	                 "softmax_back: operands do not fit"));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->y, &a->dy) && hg__same(&a->y, &a->dx), "softmax_back", &a->y,
+	                &a->dy, &a->dx));
 	const int64_t rows = a->y.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, 2 * rows * a->y.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)

@@ -27,9 +27,10 @@ size_t HG__CPU(softmax_xent_workspace)(const hg_context *ctx, const struct hg__s
 
 hg_status HG__CPU(softmax_xent)(hg_context *ctx, const struct hg__softmax_xent_args *a)
 {
-	HG__TRY(hg__need(ctx,
-	                 hg__is_state(&a->x) && a->label.dtype == HG_I32 && a->label.rows == a->x.rows,
-	                 "softmax_xent: operands do not fit"));
+	HG__TRY(hg__has_type(ctx, "softmax_xent", "labels", a->label.dtype, HG_I32));
+	HG__TRY(HG__FIT(ctx,
+	                hg__is_state(&a->x) && a->label.dtype == HG_I32 && a->label.rows == a->x.rows,
+	                "softmax_xent", &a->x));
 	struct hg__totals t;
 	HG__TRY(HG__CPU(totals)(ctx, a->x.rows, 4 * a->x.rows * a->x.cols, xent_row_loss, a, &t));
 	*(float *)a->loss.data = t.count ? (float)(t.sum / (double)t.count) : 0.0f;
@@ -60,8 +61,9 @@ HG__NO_WORKSPACE(softmax_xent_back, softmax_xent_back_args)
 
 hg_status HG__CPU(softmax_xent_back)(hg_context *ctx, const struct hg__softmax_xent_back_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dx) && a->label.dtype == HG_I32,
-	                 "softmax_xent_back: operands do not fit"));
+	HG__TRY(hg__has_type(ctx, "softmax_xent_back", "labels", a->label.dtype, HG_I32));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->dx) && a->label.dtype == HG_I32, "softmax_xent_back",
+	                &a->x, &a->dx));
 	const int64_t rows = a->x.rows;
 	const float count = *(const float *)a->count.data,
 	            factor = count > 0.0f ? *(const float *)a->dloss.data / count : 0.0f;

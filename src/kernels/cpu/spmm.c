@@ -404,10 +404,7 @@ static void scale_row(const struct job *job, int64_t j)
 static int epilogue_fits(const struct hg__spmm_args *a)
 {
 	const struct hg__sum_epilogue *e = &a->epilogue;
-	return !hg__has_sum_epilogue(e) ||
-	       ((a->x.data || a->csr.cols == 0) && a->accumulate == HG_ACC_F32 &&
-	        (!e->z.data || hg__same(&e->z, &a->y)) &&
-	        (!e->b.data || (hg__is_state(&e->b) && e->b.cols == a->y.cols)));
+	return (!e->z.data || hg__same(&e->z, &a->y)) && (!e->b.data || e->b.cols == a->y.cols);
 }
 
 hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
@@ -420,17 +417,17 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 	struct job job = {.scale = a->scale_first ? a->col_scale : NULL};
 	if (job.scale)
 		args.col_scale = NULL;
-	HG__TRY(hg__need(ctx,
-	                 hg__is_state(&a->y) && a->y.rows == a->csr.rows &&
-	                     (!a->x.data || (a->x.rows == a->csr.cols && a->x.cols == a->y.cols)),
-	                 "spmm: operands do not fit the graph"));
+	HG__TRY(HG__FIT(ctx,
+	                a->y.rows == a->csr.rows &&
+	                    (!a->x.data || (a->x.rows == a->csr.cols && a->x.cols == a->y.cols)),
+	                "spmm", &a->x, &a->y));
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
-	HG__TRY(hg__need(ctx, epilogue_fits(a), "spmm: the epilogue does not fit"));
+	HG__TRY(hg__spmm_supported(ctx, a));
+	HG__TRY(HG__FIT(ctx, epilogue_fits(a), "spmm", &a->y, &a->epilogue.z, &a->epilogue.b));
 	HG__TRY(hg__need(ctx, a->x.data || !job.scale, "spmm: no X to scale first"));
 	HG__TRY(prepare_spmm(ctx, &args, &job));
 	const sum_fn sum = sums[a->accumulate][source];
-	HG__TRY(hg__need(ctx, sum != NULL, "spmm: f16 accumulation of f32 features"));
 	const int64_t items = hg__items(&args.csr), splits = hg__splits(&args.csr),
 	              scaled = job.scale ? a->x.rows : 0;
 #pragma omp parallel num_threads(hg__team(ctx, (a->csr.m + a->y.rows) * a->y.cols))

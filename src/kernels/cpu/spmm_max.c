@@ -95,10 +95,11 @@ size_t HG__CPU(spmm_max_workspace)(const hg_context *ctx, const struct hg__spmm_
 
 hg_status HG__CPU(spmm_max)(hg_context *ctx, const struct hg__spmm_max_args *a)
 {
-	HG__TRY(hg__need(ctx,
-	                 hg__is_state(&a->x) && hg__is_state(&a->y) && a->arg.dtype == HG_I32 &&
-	                     a->x.cols == a->y.cols && a->y.rows == a->csr.rows,
-	                 "spmm_max: operands do not fit the graph"));
+	HG__TRY(hg__has_type(ctx, "spmm_max", "places", a->arg.dtype, HG_I32));
+	HG__TRY(HG__FIT(ctx,
+	                hg__is_state(&a->x) && hg__is_state(&a->y) && a->arg.dtype == HG_I32 &&
+	                    a->x.cols == a->y.cols && a->y.rows == a->csr.rows,
+	                "spmm_max", &a->x, &a->y));
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
 	void *memory;
@@ -178,10 +179,11 @@ size_t HG__CPU(spmm_max_back_workspace)(const hg_context *ctx,
 
 hg_status HG__CPU(spmm_max_back)(hg_context *ctx, const struct hg__spmm_max_back_args *a)
 {
-	HG__TRY(hg__need(ctx,
-	                 hg__is_state(&a->dx) && hg__is_state(&a->dy) && a->arg.dtype == HG_I32 &&
-	                     a->dx.rows == a->csr_t.rows,
-	                 "spmm_max_back: operands do not fit the graph"));
+	HG__TRY(hg__has_type(ctx, "spmm_max_back", "places", a->arg.dtype, HG_I32));
+	HG__TRY(HG__FIT(ctx,
+	                hg__is_state(&a->dx) && hg__is_state(&a->dy) && a->arg.dtype == HG_I32 &&
+	                    a->dx.rows == a->csr_t.rows,
+	                "spmm_max_back", &a->dy, &a->dx));
 	if (a->dx.rows == 0 || a->dx.cols == 0)
 		return HG_OK;
 	void *memory;

@@ -65,8 +65,8 @@ hg_status HG__CPU(spmm_probe)(hg_context *ctx, const struct hg__spmm_probe_args 
 	for (int64_t i = 0; i < a->count; i++) {
 		const struct hg__probe *p = &a->probes[i];
 		uint64_t most = a->counts[p->record].swamped;
-		HG__TRY(hg__need(ctx, hg__is_state(&p->x) && hg__is_state(&p->y) && p->x.cols == p->y.cols,
-		                 "spmm_probe: operands do not fit"));
+		HG__TRY(HG__FIT(ctx, hg__is_state(&p->x) && hg__is_state(&p->y) && p->x.cols == p->y.cols,
+		                "spmm_probe", &p->x, &p->w, &p->y));
 #pragma omp parallel for num_threads(hg__team(ctx, HG__SERIAL_WORK)) schedule(dynamic) \
     reduction(max                                                                      \
               : most)

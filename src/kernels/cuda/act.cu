@@ -92,6 +92,7 @@ constexpr struct {
 #define HG_FUNCTION(name, ...) {run<acts::name>, run_back<acts::name>},
 #include "kernels/functions.def"
 };
+static_assert(every(table, [](const auto &row) { return row.forward && row.backward; }), "a hole");
 
 } // namespace
 
@@ -99,8 +100,9 @@ HG__NO_WORKSPACE(act, act_args)
 
 extern "C" hg_status hg__cuda_act(hg_context *ctx, const struct hg__act_args *a)
 {
+	HG__TRY(hg__has_number(ctx, "act", "function", a->act, HG__ACT_COUNT));
 	if (!alike(a->x, a->y))
-		return misfit(ctx, "act", a->x, a->y);
+		return misfit(ctx, "act", HG__FLOATS, a->x, a->y);
 	return table[a->act].forward(ctx, a);
 }
 
@@ -108,7 +110,8 @@ HG__NO_WORKSPACE(act_back, act_back_args)
 
 extern "C" hg_status hg__cuda_act_back(hg_context *ctx, const struct hg__act_back_args *a)
 {
+	HG__TRY(hg__has_number(ctx, "act_back", "function", a->act, HG__ACT_COUNT));
 	if (!alike(a->y, a->dy) || !alike(a->y, a->dx))
-		return misfit(ctx, "act_back", a->y, a->dx);
+		return misfit(ctx, "act_back", HG__FLOATS, a->y, a->dy, a->dx);
 	return table[a->act].backward(ctx, a);
 }

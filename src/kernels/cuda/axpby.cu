@@ -33,9 +33,9 @@ HG__NO_WORKSPACE(axpby, axpby_args)
 extern "C" hg_status hg__cuda_axpby(hg_context *ctx, const struct hg__axpby_args *a)
 {
 	if (!alike(a->x, a->y))
-		return misfit(ctx, "axpby", a->x, a->y);
+		return misfit(ctx, "axpby", HG__FLOATS, a->x, a->y);
 	if (!alike(a->x, a->z))
-		return misfit(ctx, "axpby", a->x, a->z);
+		return misfit(ctx, "axpby", HG__FLOATS, a->x, a->z);
 	return flat(
 	    ctx, "axpby", a->x,
 	    axpby{floats_of(a->x), floats_of(a->z), floats_of(a->y), a->alpha, a->beta, a->alpha_p});

@@ -264,7 +264,7 @@ size_t hg__cuda_batch_norm_workspace(const hg_context *, const struct hg__batch_
 extern "C" hg_status hg__cuda_batch_norm(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	if (!has_layout(a->x, a->y) || a->gamma.cols != a->x.cols || a->beta.cols != a->x.cols)
-		return misfit(ctx, "batch_norm", a->x, a->y);
+		return misfit(ctx, "batch_norm", HG__ONE_FLOAT, a->x, a->y);
 	struct hg__batch_norm_args b = *a;
 	if (!a->mean.data || !a->rstd.data) {
 		if (a->train)
@@ -292,7 +292,7 @@ extern "C" hg_status hg__cuda_batch_norm_back(hg_context *ctx,
 {
 	if (!has_layout(a->x, a->dy) || !has_layout(a->x, a->dx) || a->gamma.cols != a->x.cols ||
 	    !a->dgamma.data || !a->dbeta.data || (a->relu && a->beta.cols != a->x.cols))
-		return misfit(ctx, "batch_norm_back", a->x, a->dy);
+		return misfit(ctx, "batch_norm_back", HG__ONE_FLOAT, a->x, a->dy, a->dx);
 	if (hg__cuda_batch_norm_is_short(ctx, a->x))
 		return hg__cuda_batch_norm_tile_back(ctx, a);
 	return with_float(ctx, "batch_norm_back", a->x.dtype,

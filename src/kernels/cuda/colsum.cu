@@ -46,7 +46,7 @@ size_t hg__cuda_colsum_workspace(const hg_context *, const struct hg__colsum_arg
 extern "C" hg_status hg__cuda_colsum(hg_context *ctx, const struct hg__colsum_args *a)
 {
 	if (a->y.dtype != HG_F32 || a->y.cols != a->x.cols || !alike(a->x, a->copy))
-		return misfit(ctx, "colsum", a->x, a->y);
+		return misfit(ctx, "colsum", HG__FLOATS, a->x, a->y, a->copy);
 	const bool copies = a->copy.data && a->copy.dtype == a->x.dtype;
 	if (a->copy.data && !copies) {
 		const struct hg__axpby_args convert = {a->x, {}, a->copy, 1.0f, 0.0f, nullptr};

@@ -33,7 +33,7 @@ extern "C" hg_status hg__cuda_copy_cols(hg_context *ctx, const struct hg__copy_c
 {
 	if (a->src.rows != a->dst.rows || !is_float(a->src) || !is_float(a->dst) ||
 	    a->src_col + a->cols > a->src.cols || a->dst_col + a->cols > a->dst.cols)
-		return misfit(ctx, "copy_cols", a->src, a->dst);
+		return misfit(ctx, "copy_cols", HG__FLOATS, a->src, a->dst);
 	return walk(ctx, "copy_cols", a->src.rows, a->cols, whole_packs(a),
 	            copy_cols{floats_of(a->src), floats_of(a->dst), a->src_col, a->dst_col});
 }

@@ -153,9 +153,9 @@ HG__NO_WORKSPACE(div, div_args)
 extern "C" hg_status hg__cuda_div(hg_context *ctx, const struct hg__div_args *a)
 {
 	if (!alike(a->a, a->y))
-		return misfit(ctx, "div", a->a, a->y);
+		return misfit(ctx, "div", HG__FLOATS, a->a, a->y);
 	if (!divides(a->a, a->b))
-		return misfit(ctx, "div", a->a, a->b);
+		return misfit(ctx, "div", HG__FLOATS, a->a, a->b);
 	return walk(ctx, "div", a->a.rows, a->a.cols, wide(a->a),
 	            quotient{floats_of(a->a), floats_of(a->y), divisor_of(a->a, a->b), a->a.cols});
 }
@@ -170,9 +170,9 @@ extern "C" hg_status hg__cuda_div_back(hg_context *ctx, const struct hg__div_bac
 {
 	const int64_t rows = a->a.rows, cols = a->a.cols;
 	if (!alike(a->a, a->dy))
-		return misfit(ctx, "div_back", a->a, a->dy);
+		return misfit(ctx, "div_back", HG__FLOATS, a->a, a->b, a->dy, a->db);
 	if (!divides(a->a, a->b) || !alike(a->b, a->db))
-		return misfit(ctx, "div_back", a->a, a->b);
+		return misfit(ctx, "div_back", HG__FLOATS, a->a, a->b, a->dy, a->db);
 	const struct terms of = {floats_of(a->a), floats_of(a->dy), divisor_of(a->a, a->b), cols};
 	if (of.by.each)
 		return walk(ctx, "div_back", rows, cols, wide(a->a), back_each{of, floats_of(a->db)});

@@ -46,7 +46,7 @@ size_t hg__cuda_dot_all_workspace(const hg_context *, const struct hg__dot_all_a
 extern "C" hg_status hg__cuda_dot_all(hg_context *ctx, const struct hg__dot_all_args *a)
 {
 	if (!alike(a->a, a->b))
-		return misfit(ctx, "dot_all", a->a, a->b);
+		return misfit(ctx, "dot_all", HG__FLOATS, a->a, a->b);
 	return totals<dot_total>(
 	    ctx, "dot_all", a->a.rows, a->a.cols, wide(a->a),
 	    dot_all{floats_of(a->a), floats_of(a->b), a->a.cols, data_of<float>(a->y)});

@@ -56,7 +56,7 @@ HG__NO_WORKSPACE(dropout, dropout_args)
 extern "C" hg_status hg__cuda_dropout(hg_context *ctx, const struct hg__dropout_args *a)
 {
 	if (!alike(a->x, a->y))
-		return misfit(ctx, "dropout", a->x, a->y);
+		return misfit(ctx, "dropout", HG__FLOATS, a->x, a->y);
 	const struct floats x = floats_of(a->x), y = floats_of(a->y);
 	const struct drop d = drop_of(a->p, a->key, a->step);
 	switch (a->x.ld) {

@@ -249,15 +249,12 @@ HG_NODISCARD static inline hg_status prepare(hg_context *ctx, const char *kernel
                                              const struct hg__mat &b, int statistics,
                                              struct softmax_problem *p)
 {
-	if (!csr.plan || csr.edge || a.dtype != b.dtype || a.ld != b.ld || a.rows != csr.m ||
-	    a.cols != b.cols)
-		return hg__fail(
-		    ctx, HG_ERR_INTERNAL,
-		    "%s: operands [%lld, %lld] type %d and [%lld, %lld] type %d, graph with %lld edges",
-		    kernel, static_cast<long long>(a.rows), static_cast<long long>(a.cols),
-		    static_cast<int>(a.dtype), static_cast<long long>(b.rows),
-		    static_cast<long long>(b.cols), static_cast<int>(b.dtype),
-		    static_cast<long long>(csr.m));
+	if (!is_float(a) || a.dtype != b.dtype || a.ld != b.ld || a.rows != csr.m || a.cols != b.cols)
+		return misfit(ctx, kernel, HG__ONE_FLOAT, a, b);
+	if (!csr.plan || csr.edge)
+		return hg__fail(ctx, HG_ERR_INTERNAL,
+		                "%s: the graph has no plan, or edges in another order than its entries",
+		                kernel);
 	HG__TRY(edge_columns_fit(ctx, kernel, a.cols));
 	void *staging = nullptr;
 	HG__TRY(hg__workspace(ctx, hg__softmax_bytes(&csr, a.cols), &staging));

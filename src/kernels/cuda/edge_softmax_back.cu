@@ -180,8 +180,7 @@ hg_status hg__cuda_edge_softmax_back(hg_context *ctx, const struct hg__edge_soft
 	p.dp = a->dp.data;
 	p.out = a->de.data;
 	if (a->dp.dtype != a->p.dtype || a->dp.ld != a->p.ld)
-		return hg__fail(ctx, HG_ERR_INTERNAL, "edge_softmax_back: dP has type %d, P has type %d",
-		                static_cast<int>(a->dp.dtype), static_cast<int>(a->p.dtype));
+		return misfit(ctx, "edge_softmax_back", HG__ONE_FLOAT, a->p, a->dp);
 	return with_packs(ctx, "edge_softmax_back", a->p, [&](auto zero, auto heads) {
 		using T = decltype(zero);
 		constexpr int H = decltype(heads)::value;

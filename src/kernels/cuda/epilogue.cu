@@ -142,6 +142,12 @@ constexpr struct {
 #define HG_EPILOGUE_FUNCTION(name, ...) BOTH(acts::name)
 #include "kernels/functions.def"
 };
+static_assert(every(table,
+                    [](const auto &row) {
+	                    return row[0].forward && row[0].backward && row[1].forward &&
+	                           row[1].backward;
+                    }),
+              "a hole");
 
 } // namespace
 
@@ -149,10 +155,11 @@ HG__NO_WORKSPACE(epilogue, epilogue_args)
 
 extern "C" hg_status hg__cuda_epilogue(hg_context *ctx, const struct hg__epilogue_args *a)
 {
+	HG__TRY(hg__has_number(ctx, "epilogue", "activation", a->act_drop.act, 1 + HG__ACT_EPILOGUES));
 	if (!alike(a->x, a->y))
-		return misfit(ctx, "epilogue", a->x, a->y);
+		return misfit(ctx, "epilogue", HG__FLOATS, a->x, a->y);
 	if (a->b.data && (a->b.cols != a->x.cols || !is_float(a->b)))
-		return misfit(ctx, "epilogue", a->x, a->b);
+		return misfit(ctx, "epilogue", HG__FLOATS, a->x, a->b);
 	return table[a->act_drop.act][a->act_drop.p > 0.0f].forward(ctx, a);
 }
 
@@ -163,11 +170,13 @@ size_t hg__cuda_epilogue_back_workspace(const hg_context *, const struct hg__epi
 
 extern "C" hg_status hg__cuda_epilogue_back(hg_context *ctx, const struct hg__epilogue_back_args *a)
 {
+	HG__TRY(
+	    hg__has_number(ctx, "epilogue_back", "activation", a->act_drop.act, 1 + HG__ACT_EPILOGUES));
 	const bool typed =
 	    (!a->y.data || a->y.dtype == a->dy.dtype) && (!a->dx.data || a->dx.dtype == a->dy.dtype);
 	if (!typed || !alike(a->dy, a->y) || !alike(a->dy, a->dx))
-		return misfit(ctx, "epilogue_back", a->dy, a->dx);
+		return misfit(ctx, "epilogue_back", HG__ONE_FLOAT, a->y, a->dy, a->dx);
 	if (a->db.data && (a->db.dtype != HG_F32 || a->db.cols != a->dy.cols))
-		return misfit(ctx, "epilogue_back", a->dy, a->db);
+		return misfit(ctx, "epilogue_back", HG__FLOATS, a->dy, a->db);
 	return table[a->act_drop.act][a->act_drop.p > 0.0f].backward(ctx, a);
 }

@@ -376,15 +376,14 @@ static hg_status run_lt(hg_context *ctx, hg__cuda_state *state, const struct hg_
 static hg_status check_shapes(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
 {
 	const int64_t k = a->trans_b ? a->b.cols : a->b.rows;
-	if (k != s.k || a->c.rows != s.m || a->c.cols != s.n || a->a.dtype != a->b.dtype ||
-	    (a->c.dtype != HG_F32 && a->c.dtype != a->a.dtype))
-		return hg__fail(
-		    ctx, HG_ERR_INTERNAL,
-		    "gemm: op(A) [%lld, %lld] type %d, op(B) [%lld, %lld] type %d, C [%lld, %lld] type %d",
-		    static_cast<long long>(s.m), static_cast<long long>(s.k), static_cast<int>(a->a.dtype),
-		    static_cast<long long>(k), static_cast<long long>(s.n), static_cast<int>(a->b.dtype),
-		    static_cast<long long>(a->c.rows), static_cast<long long>(a->c.cols),
-		    static_cast<int>(a->c.dtype));
+	if (a->a.dtype != a->b.dtype || (a->c.dtype != HG_F32 && a->c.dtype != a->a.dtype))
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
+		                "gemm: A of %s, B of %s, C of %s; supported are A and B of one type, and C "
+		                "of that type or f32",
+		                hg_dtype_name(a->a.dtype), hg_dtype_name(a->b.dtype),
+		                hg_dtype_name(a->c.dtype));
+	if (k != s.k || a->c.rows != s.m || a->c.cols != s.n || !is_float(a->a))
+		return misfit(ctx, "gemm", HG__FLOATS, a->a, a->b, a->c);
 	if (a->sums.data &&
 	    (a->trans_b || a->bias.data || a->sums.dtype != HG_F32 || a->sums.cols != s.n))
 		return hg__fail(ctx, HG_ERR_INTERNAL,

@@ -162,8 +162,9 @@ typedef void (*rows_fn)(struct tall_rows);
 
 hg_status run_rows(hg_context *ctx, const struct hg__gemm_args *a)
 {
-	static const rows_fn kernels[MOST] = {rows_kernel<1>, rows_kernel<2>, rows_kernel<3>,
-	                                      rows_kernel<4>};
+	static constexpr rows_fn kernels[MOST] = {rows_kernel<1>, rows_kernel<2>, rows_kernel<3>,
+	                                          rows_kernel<4>};
+	static_assert(every(kernels, [](rows_fn f) { return f != nullptr; }), "a hole");
 	const struct tall_rows m = {static_cast<const __half *>(a->a.data),
 	                            static_cast<const __half *>(a->b.data),
 	                            static_cast<const __half *>(a->bias.data),

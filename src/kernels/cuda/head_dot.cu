@@ -246,9 +246,9 @@ extern "C" hg_status hg__cuda_head_dot(hg_context *ctx, const struct hg__head_do
 	const int vectors = vectors_of(a->s, a->b, a->heads);
 	if (vectors == 0 || a->x.cols % a->heads != 0 || a->a.cols != a->x.cols ||
 	    (vectors == 2 && a->b.cols != a->x.cols) || !is_float(a->a))
-		return misfit(ctx, "head_dot", a->x, a->a);
+		return misfit(ctx, "head_dot", HG__FLOATS, a->x, a->a, a->b, a->s);
 	if (a->s.rows != a->x.rows || !is_float(a->s))
-		return misfit(ctx, "head_dot", a->x, a->s);
+		return misfit(ctx, "head_dot", HG__FLOATS, a->x, a->a, a->b, a->s);
 	return with_float(ctx, "head_dot", a->x.dtype, [&](auto zero) {
 		return with_vectors(vectors, [&](auto count) {
 			return run_head_dot<decltype(zero), decltype(count)::value>(ctx, a);
@@ -267,10 +267,10 @@ extern "C" hg_status hg__cuda_head_dot_back(hg_context *ctx, const struct hg__he
 	const int vectors = vectors_of(a->ds, a->b, a->heads);
 	const struct hg__mat &shape = a->dx.data ? a->dx : a->x;
 	if (vectors == 0 || shape.cols % a->heads != 0 || !is_float(a->ds))
-		return misfit(ctx, "head_dot_back", a->x, a->ds);
+		return misfit(ctx, "head_dot_back", HG__FLOATS, a->x, a->a, a->b, a->ds, a->dx);
 	if (a->dx.data && (a->da.data || a->db.data) &&
 	    (a->x.dtype != a->dx.dtype || a->x.cols != a->dx.cols))
-		return misfit(ctx, "head_dot_back", a->x, a->dx);
+		return misfit(ctx, "head_dot_back", HG__ONE_FLOAT, a->x, a->dx);
 	return with_float(ctx, "head_dot_back", shape.dtype, [&](auto zero) {
 		return with_vectors(vectors, [&](auto count) {
 			return run_head_dot_back<decltype(zero), decltype(count)::value>(ctx, a);

@@ -59,7 +59,7 @@ extern "C" hg_status hg__cuda_head_mean(hg_context *ctx, const struct hg__head_m
 {
 	const int64_t d = a->y.cols;
 	if (!fits(a->x, a->y, a->heads))
-		return misfit(ctx, "head_mean", a->x, a->y);
+		return misfit(ctx, "head_mean", HG__FLOATS, a->x, a->y);
 	return walk(ctx, "head_mean", a->y.rows, d, d % 8 == 0,
 	            head_mean{floats_of(a->x), floats_of(a->y), d, a->heads});
 }
@@ -71,7 +71,7 @@ extern "C" hg_status hg__cuda_head_mean_back(hg_context *ctx, const struct hg__h
 {
 	const int64_t d = a->y.cols;
 	if (!fits(a->x, a->y, a->heads))
-		return misfit(ctx, "head_mean_back", a->x, a->y);
+		return misfit(ctx, "head_mean_back", HG__FLOATS, a->x, a->y);
 	return walk(ctx, "head_mean_back", a->y.rows, d, d % 8 == 0,
 	            head_mean_back{floats_of(a->y), floats_of(a->x), d, a->heads});
 }

@@ -149,6 +149,31 @@ static inline unsigned grid_for(int64_t items, int64_t per_block)
 	                            : static_cast<unsigned>(blocks);
 }
 
+static inline bool is_float(const struct hg__mat &m)
+{
+	return m.dtype == HG_F16 || m.dtype == HG_F32;
+}
+
+/* The status and message of operands that a kernel cannot take (support.h). types: those that it
+ * could take. */
+template <typename... M>
+static inline hg_status misfit(hg_context *ctx, const char *kernel, enum hg__types types,
+                               const M &...mats)
+{
+	const struct hg__mat *const operands[] = {&mats...};
+	return hg__check_operands(ctx, 0, kernel, types, operands, static_cast<int>(sizeof...(mats)));
+}
+
+/* Whether is_whole holds for every entry of a table, for static_assert: a hole in a table of
+ * functions does not compile. */
+template <typename T, size_t N, typename F> constexpr bool every(const T (&table)[N], F is_whole)
+{
+	for (size_t i = 0; i < N; i++)
+		if (!is_whole(table[i]))
+			return false;
+	return true;
+}
+
 /* Calls f(T{}) with T = __half or float for a floating-point dtype. Element types of kernels are
  * chosen only here.
  *
@@ -163,8 +188,8 @@ static inline hg_status with_float(hg_context *ctx, const char *kernel, hg_dtype
 		return f(__half{});
 	if (dtype == HG_F32)
 		return f(float{});
-	return hg__fail(ctx, HG_ERR_INTERNAL, "%s: element type %d where f16 or f32 was expected",
-	                kernel, static_cast<int>(dtype));
+	return hg__fail(ctx, HG_ERR_UNSUPPORTED, "%s: operands of %s; supported are f16 and f32",
+	                kernel, hg_dtype_name(dtype));
 }
 
 /* Whether rows can be read in packs of 8, which is true for all leading dimensions but 1, 2 and 4.

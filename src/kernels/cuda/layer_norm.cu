@@ -130,7 +130,7 @@ HG__NO_WORKSPACE(layer_norm, layer_norm_args)
 extern "C" hg_status hg__cuda_layer_norm(hg_context *ctx, const struct hg__layer_norm_args *a)
 {
 	if (!alike(a->x, a->y) || a->gamma.cols != a->x.cols || a->beta.cols != a->x.cols)
-		return misfit(ctx, "layer_norm", a->x, a->y);
+		return misfit(ctx, "layer_norm", HG__FLOATS, a->x, a->y);
 	return with_float(ctx, "layer_norm", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return each_row(ctx, "layer_norm", a->x.rows, a->x.cols, wide(a->x),
@@ -151,7 +151,7 @@ extern "C" hg_status hg__cuda_layer_norm_back(hg_context *ctx,
 {
 	if (!alike(a->x, a->dy) || !alike(a->x, a->dx) || a->x.dtype != a->dy.dtype ||
 	    a->gamma.cols != a->x.cols)
-		return misfit(ctx, "layer_norm_back", a->x, a->dy);
+		return misfit(ctx, "layer_norm_back", HG__ONE_FLOAT, a->x, a->dy);
 	const float *mean = data_of<const float>(a->mean), *rstd = data_of<const float>(a->rstd);
 	return with_float(ctx, "layer_norm_back", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);

@@ -62,7 +62,7 @@ HG__NO_WORKSPACE(log_softmax, log_softmax_args)
 extern "C" hg_status hg__cuda_log_softmax(hg_context *ctx, const struct hg__log_softmax_args *a)
 {
 	if (!alike(a->x, a->y))
-		return misfit(ctx, "log_softmax", a->x, a->y);
+		return misfit(ctx, "log_softmax", HG__FLOATS, a->x, a->y);
 	return with_float(ctx, "log_softmax", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return each_row(
@@ -77,7 +77,7 @@ extern "C" hg_status hg__cuda_log_softmax_back(hg_context *ctx,
                                                const struct hg__log_softmax_back_args *a)
 {
 	if (!alike(a->y, a->dy) || !alike(a->y, a->dx) || a->y.dtype != a->dy.dtype)
-		return misfit(ctx, "log_softmax_back", a->y, a->dx);
+		return misfit(ctx, "log_softmax_back", HG__ONE_FLOAT, a->y, a->dy);
 	return with_float(ctx, "log_softmax_back", a->y.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return each_row(ctx, "log_softmax_back", a->y.rows, a->y.cols, wide(a->y),

@@ -39,10 +39,6 @@ struct floats {
 	}
 };
 
-static inline bool is_float(const struct hg__mat &m)
-{
-	return m.dtype == HG_F16 || m.dtype == HG_F32;
-}
 static inline struct floats floats_of(const struct hg__mat &m)
 {
 	return {m.data, m.ld, m.dtype == HG_F16};
@@ -126,17 +122,6 @@ static inline bool alike(const struct hg__mat &a, const struct hg__mat &b)
 {
 	return b.data == nullptr ||
 	       (a.rows == b.rows && a.cols == b.cols && a.ld == b.ld && is_float(a) && is_float(b));
-}
-
-/* Reports operands that break the kernel's contract. */
-static inline hg_status misfit(hg_context *ctx, const char *kernel, const struct hg__mat &a,
-                               const struct hg__mat &b)
-{
-	return hg__fail(
-	    ctx, HG_ERR_INTERNAL,
-	    "%s: operands [%lld, %lld] type %d and [%lld, %lld] type %d do not fit together", kernel,
-	    static_cast<long long>(a.rows), static_cast<long long>(a.cols), static_cast<int>(a.dtype),
-	    static_cast<long long>(b.rows), static_cast<long long>(b.cols), static_cast<int>(b.dtype));
 }
 
 #endif

@@ -334,8 +334,9 @@ template <typename M> hg_status launch_update(hg_context *ctx, const struct hg__
 }
 
 /* In the order of hg_optim_kind. */
-constexpr hg_status (*updates[])(hg_context *, const struct hg__optim_args *) = {
+constexpr hg_status (*updates[HG__OPTIMISERS])(hg_context *, const struct hg__optim_args *) = {
     launch_update<sgd>, launch_update<adam>, launch_update<adamw>};
+static_assert(every(updates, [](auto update) { return update != nullptr; }), "a hole");
 
 } // namespace
 
@@ -357,5 +358,6 @@ HG__NO_WORKSPACE(optim_update, optim_args)
 
 extern "C" hg_status hg__cuda_optim_update(hg_context *ctx, const struct hg__optim_args *a)
 {
+	HG__TRY(hg__has_number(ctx, "optim_update", "optimiser", a->config.kind, HG__OPTIMISERS));
 	return updates[a->config.kind](ctx, a);
 }

@@ -40,6 +40,7 @@ constexpr hg_status (*pairs[HG__PAIR_COUNT])(hg_context *, const struct hg__pair
 #define HG_PAIR(name, value) run<name>,
 #include "kernels/pairs.def"
 };
+static_assert(every(pairs, [](auto pair) { return pair != nullptr; }), "a hole");
 
 } // namespace
 
@@ -47,7 +48,8 @@ HG__NO_WORKSPACE(pair, pair_args)
 
 extern "C" hg_status hg__cuda_pair(hg_context *ctx, const struct hg__pair_args *a)
 {
+	HG__TRY(hg__has_number(ctx, "pair", "function", a->pair, HG__PAIR_COUNT));
 	if (!alike(a->a, a->b) || !alike(a->a, a->y))
-		return misfit(ctx, "pair", a->a, a->b);
+		return misfit(ctx, "pair", HG__FLOATS, a->a, a->b, a->y);
 	return pairs[a->pair](ctx, a);
 }

@@ -105,6 +105,7 @@ constexpr struct {
 	hg_status (*backward)(hg_context *, const struct hg__pointwise_loss_back_args *);
 } losses[HG__POINTWISE_COUNT] = {{run_pointwise_loss<bce>, run_pointwise_loss_back<bce>},
                                  {run_pointwise_loss<mse>, run_pointwise_loss_back<mse>}};
+static_assert(every(losses, [](const auto &row) { return row.forward && row.backward; }), "a hole");
 
 } // namespace
 
@@ -117,8 +118,9 @@ size_t hg__cuda_pointwise_loss_workspace(const hg_context *,
 extern "C" hg_status hg__cuda_pointwise_loss(hg_context *ctx,
                                              const struct hg__pointwise_loss_args *a)
 {
+	HG__TRY(hg__has_number(ctx, "pointwise_loss", "loss", a->kind, HG__POINTWISE_COUNT));
 	if (!alike(a->x, a->target))
-		return misfit(ctx, "pointwise_loss", a->x, a->target);
+		return misfit(ctx, "pointwise_loss", HG__FLOATS, a->x, a->target);
 	return losses[a->kind].forward(ctx, a);
 }
 
@@ -127,7 +129,8 @@ HG__NO_WORKSPACE(pointwise_loss_back, pointwise_loss_back_args)
 extern "C" hg_status hg__cuda_pointwise_loss_back(hg_context *ctx,
                                                   const struct hg__pointwise_loss_back_args *a)
 {
+	HG__TRY(hg__has_number(ctx, "pointwise_loss_back", "loss", a->kind, HG__POINTWISE_COUNT));
 	if (!alike(a->x, a->target) || !alike(a->x, a->dx))
-		return misfit(ctx, "pointwise_loss_back", a->x, a->target);
+		return misfit(ctx, "pointwise_loss_back", HG__FLOATS, a->x, a->target, a->dx);
 	return losses[a->kind].backward(ctx, a);
 }

@@ -307,12 +307,15 @@ template <int W, typename T>
 hg_status run_readout(hg_context *ctx, const struct hg__readout_args *a)
 {
 	/* In the order of hg_reduce. */
-	static constexpr hg_status (*runs[])(hg_context *, const struct hg__readout_args *) = {
-	    run_sum<W, T>, run_sum<W, T>, run_max<W, T>};
+	static constexpr hg_status (*runs[HG__READOUTS])(
+	    hg_context *, const struct hg__readout_args *) = {run_sum<W, T>, run_sum<W, T>,
+	                                                      run_max<W, T>};
+	static_assert(every(runs, [](auto run) { return run != nullptr; }), "a hole");
 	return runs[a->reduce](ctx, a);
 }
-constexpr hg_status (*backs[])(hg_context *, const struct hg__readout_back_args *) = {
+constexpr hg_status (*backs[HG__READOUTS])(hg_context *, const struct hg__readout_back_args *) = {
     back_spread, back_spread, back_pick};
+static_assert(every(backs, [](auto back) { return back != nullptr; }), "a hole");
 
 } // namespace
 
@@ -324,10 +327,13 @@ size_t hg__cuda_readout_workspace(const hg_context *, const struct hg__readout_a
 
 extern "C" hg_status hg__cuda_readout(hg_context *ctx, const struct hg__readout_args *a)
 {
-	const bool no_places = a->reduce == HG_REDUCE_MAX && a->y.rows > 0 && a->y.cols > 0 &&
-	                       (!a->arg.data || a->arg.dtype != HG_I32);
+	const bool no_places =
+	    a->reduce == HG_REDUCE_MAX && a->y.rows > 0 && a->y.cols > 0 && !a->arg.data;
+	HG__TRY(hg__has_number(ctx, "readout", "reduction", a->reduce, HG__READOUTS));
+	if (a->arg.data)
+		HG__TRY(hg__has_type(ctx, "readout", "places", a->arg.dtype, HG_I32));
 	if (a->x.cols != a->y.cols || a->x.ld != a->y.ld || !is_float(a->y) || no_places)
-		return misfit(ctx, "readout", a->x, a->y);
+		return misfit(ctx, "readout", HG__FLOATS, a->x, a->y);
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
 	return with_float(ctx, "readout", a->x.dtype, [&](auto zero) {
@@ -341,7 +347,8 @@ HG__NO_WORKSPACE(readout_back, readout_back_args)
 
 extern "C" hg_status hg__cuda_readout_back(hg_context *ctx, const struct hg__readout_back_args *a)
 {
+	HG__TRY(hg__has_number(ctx, "readout_back", "reduction", a->reduce, HG__READOUTS));
 	if (a->dx.cols != a->dy.cols || a->dx.ld != a->dy.ld || !is_float(a->dx) || !is_float(a->dy))
-		return misfit(ctx, "readout_back", a->dy, a->dx);
+		return misfit(ctx, "readout_back", HG__FLOATS, a->dy, a->dx);
 	return backs[a->reduce](ctx, a);
 }

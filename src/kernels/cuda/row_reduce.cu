@@ -132,6 +132,8 @@ constexpr struct {
 } reductions[HG__ROW_COUNT] = {{run_row_reduce<sum>, run_row_reduce_back<sum>, sum::READS},
                                {run_row_reduce<mean>, run_row_reduce_back<mean>, mean::READS},
                                {run_row_reduce<norm>, run_row_reduce_back<norm>, norm::READS}};
+static_assert(every(reductions, [](const auto &row) { return row.forward && row.backward; }),
+              "a hole");
 
 /* Whether `one` has one value for each row of `many`. */
 bool shapes_fit(const struct hg__mat &many, const struct hg__mat &one)
@@ -145,8 +147,9 @@ HG__NO_WORKSPACE(row_reduce, row_reduce_args)
 
 extern "C" hg_status hg__cuda_row_reduce(hg_context *ctx, const struct hg__row_reduce_args *a)
 {
+	HG__TRY(hg__has_number(ctx, "row_reduce", "reduction", a->reduce, HG__ROW_COUNT));
 	if (!shapes_fit(a->x, a->y))
-		return misfit(ctx, "row_reduce", a->x, a->y);
+		return misfit(ctx, "row_reduce", HG__FLOATS, a->x, a->y);
 	return reductions[a->reduce].forward(ctx, a);
 }
 
@@ -155,9 +158,10 @@ HG__NO_WORKSPACE(row_reduce_back, row_reduce_back_args)
 extern "C" hg_status hg__cuda_row_reduce_back(hg_context *ctx,
                                               const struct hg__row_reduce_back_args *a)
 {
+	HG__TRY(hg__has_number(ctx, "row_reduce_back", "reduction", a->reduce, HG__ROW_COUNT));
 	if (!shapes_fit(a->dx, a->dy))
-		return misfit(ctx, "row_reduce_back", a->dx, a->dy);
+		return misfit(ctx, "row_reduce_back", HG__FLOATS, a->dx, a->dy);
 	if (reductions[a->reduce].reads && (!alike(a->dx, a->x) || a->x.dtype != a->dx.dtype))
-		return misfit(ctx, "row_reduce_back", a->dx, a->x);
+		return misfit(ctx, "row_reduce_back", HG__ONE_FLOAT, a->dx, a->x);
 	return reductions[a->reduce].backward(ctx, a);
 }

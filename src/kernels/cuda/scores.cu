@@ -126,11 +126,12 @@ size_t hg__cuda_scores_workspace(const hg_context *, const struct hg__scores_arg
 
 extern "C" hg_status hg__cuda_scores(hg_context *ctx, const struct hg__scores_args *a)
 {
-	if (a->label.rows != a->x.rows || a->label.dtype != HG_I32)
-		return misfit(ctx, "scores", a->x, a->label);
+	HG__TRY(hg__has_type(ctx, "scores", "labels", a->label.dtype, HG_I32));
+	if (a->label.rows != a->x.rows)
+		return rows_differ(ctx, "scores", a->x, a->label);
 	for (int s = 0; s < HG__SPLITS; s++)
 		if (a->mask[s].data && a->mask[s].rows != a->x.rows)
-			return misfit(ctx, "scores", a->x, a->mask[s]);
+			return rows_differ(ctx, "scores", a->x, a->mask[s]);
 	return with_float(ctx, "scores", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return row_totals<score_total>(ctx, "scores", a->x.rows, a->x.cols, wide(a->x),

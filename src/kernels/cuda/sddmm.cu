@@ -18,12 +18,14 @@ hg_status hg__cuda_sddmm_dot(hg_context *ctx, const struct hg__sddmm_dot_args *a
 {
 	if (a->csr.m == 0 || a->e.cols == 0)
 		return HG_OK;
-	if (!a->csr.plan || a->a.dtype != a->b.dtype || a->a.cols != a->b.cols || a->heads < 1 ||
-	    a->a.cols % a->heads || a->e.dtype > HG_F32)
-		return hg__fail(ctx, HG_ERR_INTERNAL,
-		                "sddmm_dot: A [%lld] type %d, B [%lld] type %d, %d heads",
-		                static_cast<long long>(a->a.cols), static_cast<int>(a->a.dtype),
-		                static_cast<long long>(a->b.cols), static_cast<int>(a->b.dtype), a->heads);
+	if (a->a.dtype != a->b.dtype)
+		return misfit(ctx, "sddmm_dot", HG__ONE_FLOAT, a->a, a->b);
+	if (!is_float(a->a) || !is_float(a->e) || a->a.cols != a->b.cols)
+		return misfit(ctx, "sddmm_dot", HG__FLOATS, a->a, a->b, a->e);
+	if (!a->csr.plan || a->heads < 1 || a->a.cols % a->heads)
+		return hg__fail(ctx, HG_ERR_INTERNAL, "sddmm_dot: %lld columns in %d heads%s",
+		                static_cast<long long>(a->a.cols), a->heads,
+		                a->csr.plan ? "" : ", and the graph has no plan");
 	const struct sddmm_problem p = dot_problem_of(a);
 	if (hg__sddmm_tiles_fit(a))
 		return hg__sddmm_tiles(ctx, p);
@@ -37,9 +39,9 @@ hg_status hg__cuda_sddmm_add(hg_context *ctx, const struct hg__sddmm_add_args *a
 {
 	if (a->csr.m == 0 || a->e.cols == 0)
 		return HG_OK;
-	if (!a->csr.plan || a->a.dtype != a->b.dtype || a->a.dtype != a->e.dtype)
-		return hg__fail(ctx, HG_ERR_INTERNAL, "sddmm_add: A type %d, B type %d, E type %d",
-		                static_cast<int>(a->a.dtype), static_cast<int>(a->b.dtype),
-		                static_cast<int>(a->e.dtype));
+	if (!is_float(a->a) || a->a.dtype != a->b.dtype || a->a.dtype != a->e.dtype)
+		return misfit(ctx, "sddmm_add", HG__ONE_FLOAT, a->a, a->b, a->e);
+	if (!a->csr.plan)
+		return hg__fail(ctx, HG_ERR_INTERNAL, "sddmm_add: the graph has no plan");
 	return hg__sddmm_add(ctx, edge_problem_of(a->csr, a->a, a->b, a->e), a);
 }

@@ -159,7 +159,7 @@ extern "C" hg_status hg__cuda_sddmm_add_back(hg_context *ctx,
 	const int heads = static_cast<int>(a->de.cols);
 	if (!shapes_fit(a->csr, a->a, a->da, a->de) || !shapes_fit(a->csr_t, a->b, a->db, a->de) ||
 	    a->a.dtype != a->b.dtype)
-		return misfit(ctx, "sddmm_add_back", a->a, a->de);
+		return misfit(ctx, "sddmm_add_back", HG__ONE_FLOAT, a->a, a->b, a->de);
 	if (heads == 0)
 		return HG_OK;
 	void *memory = nullptr;

@@ -63,7 +63,7 @@ HG__NO_WORKSPACE(softmax, softmax_args)
 extern "C" hg_status hg__cuda_softmax(hg_context *ctx, const struct hg__softmax_args *a)
 {
 	if (!alike(a->x, a->y))
-		return misfit(ctx, "softmax", a->x, a->y);
+		return misfit(ctx, "softmax", HG__FLOATS, a->x, a->y);
 	return with_float(ctx, "softmax", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return each_row(ctx, "softmax", a->x.rows, a->x.cols, wide(a->x),
@@ -76,7 +76,7 @@ HG__NO_WORKSPACE(softmax_back, softmax_back_args)
 extern "C" hg_status hg__cuda_softmax_back(hg_context *ctx, const struct hg__softmax_back_args *a)
 {
 	if (!alike(a->y, a->dy) || !alike(a->y, a->dx) || a->y.dtype != a->dy.dtype)
-		return misfit(ctx, "softmax_back", a->y, a->dx);
+		return misfit(ctx, "softmax_back", HG__ONE_FLOAT, a->y, a->dy);
 	return with_float(ctx, "softmax_back", a->y.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return each_row(ctx, "softmax_back", a->y.rows, a->y.cols, wide(a->y),

@@ -90,4 +90,12 @@ struct loss_total {
 	}
 };
 
+/* Labels or a mask with another number of rows than X. */
+static inline hg_status rows_differ(hg_context *ctx, const char *kernel, const struct hg__mat &x,
+                                    const struct hg__mat &other)
+{
+	return hg__fail(ctx, HG_ERR_INTERNAL, "%s: X has %lld rows, its labels or mask have %lld",
+	                kernel, static_cast<long long>(x.rows), static_cast<long long>(other.rows));
+}
+
 #endif

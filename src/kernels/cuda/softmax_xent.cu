@@ -191,9 +191,9 @@ size_t hg__cuda_softmax_xent_workspace(const hg_context *, const struct hg__soft
 
 extern "C" hg_status hg__cuda_softmax_xent(hg_context *ctx, const struct hg__softmax_xent_args *a)
 {
-	if (a->label.rows != a->x.rows || a->label.dtype != HG_I32 ||
-	    (a->mask.data && a->mask.rows != a->x.rows))
-		return misfit(ctx, "softmax_xent", a->x, a->label);
+	HG__TRY(hg__has_type(ctx, "softmax_xent", "labels", a->label.dtype, HG_I32));
+	if (a->label.rows != a->x.rows || (a->mask.data && a->mask.rows != a->x.rows))
+		return rows_differ(ctx, "softmax_xent", a->x, a->label);
 	const struct row_split g = row_split_of(a->x.cols, wide(a->x));
 	return with_float(ctx, "softmax_xent", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
@@ -211,8 +211,11 @@ HG__NO_WORKSPACE(softmax_xent_back, softmax_xent_back_args)
 extern "C" hg_status hg__cuda_softmax_xent_back(hg_context *ctx,
                                                 const struct hg__softmax_xent_back_args *a)
 {
-	if (a->label.rows != a->x.rows || a->label.dtype != HG_I32 || !alike(a->x, a->dx))
-		return misfit(ctx, "softmax_xent_back", a->x, a->dx);
+	HG__TRY(hg__has_type(ctx, "softmax_xent_back", "labels", a->label.dtype, HG_I32));
+	if (a->label.rows != a->x.rows)
+		return rows_differ(ctx, "softmax_xent_back", a->x, a->label);
+	if (!alike(a->x, a->dx))
+		return misfit(ctx, "softmax_xent_back", HG__FLOATS, a->x, a->dx);
 	const struct row_split g = row_split_of(a->x.cols, wide(a->x));
 	return with_float(ctx, "softmax_xent_back", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);

@@ -122,29 +122,41 @@ template <int MODE> static constexpr struct kernel_set kernel_set_in_f16()
 }
 /* The kernels by type and accumulation, in the order of hg_dtype and hg_accumulate, and those with
  * an epilogue by type. */
-static const struct kernel_set kernel_sets[2][HG_ACC_COUNT] = {
+static constexpr struct kernel_set kernel_sets[2][HG_ACC_COUNT] = {
     {kernel_set_in_f32<__half, false>(), kernel_set_in_f16<HG_ACC_F16_DISCRETIZED>(),
      kernel_set_in_f16<HG_ACC_F16_NAIVE>()},
     {kernel_set_in_f32<float, false>(), {}, {}},
 };
-static const struct kernel_set with_epilogue[2] = {kernel_set_in_f32<__half, true>(),
-                                                   kernel_set_in_f32<float, true>()};
+static constexpr struct kernel_set with_epilogue[2] = {kernel_set_in_f32<__half, true>(),
+                                                       kernel_set_in_f32<float, true>()};
 
-/* The table entry for a call, or NULL if the call's combination of types does not exist. */
+/* A set has the kernels that kernel_pair_for falls back on, and those of narrow rows. */
+static constexpr bool is_whole(const struct kernel_set &set)
+{
+	for (const struct kernel_pair &pair :
+	     {set.wide[UNIT], set.wide[BY_LANE], set.wide[BY_COLUMN], set.narrow[0], set.narrow[1]})
+		if (!pair.few || !pair.many)
+			return false;
+	return set.fold != nullptr;
+}
+static_assert(every(kernel_sets[HG_F16], is_whole), "a hole");
+static_assert(is_whole(kernel_sets[HG_F32][HG_ACC_F32]), "sums of f32 are f32");
+static_assert(every(with_epilogue, is_whole), "a hole");
+
+/* The kernels of a call that hg__spmm_supported accepts. */
 static const struct kernel_set *kernel_set_of(const struct hg__spmm_args *a)
 {
-	if (a->x.dtype > HG_F32 || a->accumulate >= HG_ACC_COUNT ||
-	    !kernel_sets[a->x.dtype][a->accumulate].fold)
-		return nullptr;
-	const struct hg__sum_epilogue &e = a->epilogue;
-	const bool same = a->x.dtype == a->y.dtype,
-	           wider = a->y.dtype == HG_F32 && a->accumulate == HG_ACC_F32;
-	if (!hg__has_sum_epilogue(&e))
-		return same || wider ? &kernel_sets[a->x.dtype][a->accumulate] : nullptr;
-	const bool fits = (!e.z.data || (e.z.dtype == a->y.dtype && e.z.rows == a->y.rows &&
-	                                 e.z.cols == a->y.cols && e.z.ld == a->y.ld)) &&
-	                  (!e.b.data || (e.b.dtype == a->y.dtype && e.b.cols == a->y.cols));
-	return same && fits && a->accumulate == HG_ACC_F32 ? &with_epilogue[a->y.dtype] : nullptr;
+	return hg__has_sum_epilogue(&a->epilogue) ? &with_epilogue[a->x.dtype]
+	                                          : &kernel_sets[a->x.dtype][a->accumulate];
+}
+
+/* Z and b are read with Y's type and layout. */
+static bool epilogue_fits(const struct hg__spmm_args *a)
+{
+	const struct hg__mat &z = a->epilogue.z, &b = a->epilogue.b, &y = a->y;
+	return (!z.data ||
+	        (z.dtype == y.dtype && z.rows == y.rows && z.cols == y.cols && z.ld == y.ld)) &&
+	       (!b.data || (b.dtype == y.dtype && b.cols == y.cols));
 }
 
 static uint32_t pitch_of(const struct hg__mat &x)
@@ -362,15 +374,15 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
-	const bool has_epilogue = hg__has_sum_epilogue(&a->epilogue),
-	           no_x = !a->x.data && a->csr.cols > 0;
-	if (no_x && !has_epilogue)
+	HG__TRY(hg__spmm_supported(ctx, a));
+	if (!a->x.data && a->csr.cols > 0)
 		return sum_edge_values(ctx, a);
-	if (!kernel_set_of(a) || no_x || !a->csr.plan || a->y.rows != a->csr.rows)
-		return hg__fail(ctx, HG_ERR_INTERNAL,
-		                "spmm: no kernel for X type %d, Y type %d, accumulation %d%s",
-		                static_cast<int>(a->x.dtype), static_cast<int>(a->y.dtype),
-		                static_cast<int>(a->accumulate), has_epilogue ? " and its epilogue" : "");
+	if (!epilogue_fits(a))
+		return misfit(ctx, "spmm", HG__ONE_FLOAT, a->y, a->epilogue.z, a->epilogue.b);
+	if (!a->csr.plan || a->y.rows != a->csr.rows)
+		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: Y has %lld rows, the graph has %lld%s",
+		                static_cast<long long>(a->y.rows), static_cast<long long>(a->csr.rows),
+		                a->csr.plan ? "" : " and no plan");
 	if (hg__cuda_spmm_tiles_pay(ctx, a))
 		return hg__cuda_spmm_parts(ctx, a, true);
 	return hg__cuda_spmm_rows_takes(a) ? hg__cuda_spmm_rows(ctx, a)

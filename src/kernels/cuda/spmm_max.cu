@@ -127,10 +127,12 @@ hg_status hg__cuda_spmm_max(hg_context *ctx, const struct hg__spmm_max_args *a)
 {
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
-	if (!a->csr.plan || a->x.dtype != a->y.dtype || a->y.rows != a->csr.rows)
-		return hg__fail(ctx, HG_ERR_INTERNAL,
-		                "spmm_max: X type %d, Y type %d with %lld rows, graph with %lld",
-		                static_cast<int>(a->x.dtype), static_cast<int>(a->y.dtype),
+	if (a->arg.data)
+		HG__TRY(hg__has_type(ctx, "spmm_max", "places", a->arg.dtype, HG_I32));
+	if (a->x.dtype != a->y.dtype || a->x.cols != a->y.cols)
+		return misfit(ctx, "spmm_max", HG__ONE_FLOAT, a->x, a->y);
+	if (!a->csr.plan || a->y.rows != a->csr.rows)
+		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm_max: Y has %lld rows, the graph has %lld",
 		                static_cast<long long>(a->y.rows), static_cast<long long>(a->csr.rows));
 	HG__TRY(edge_columns_fit(ctx, "spmm_max", a->y.cols));
 	void *staging = nullptr;
@@ -256,10 +258,12 @@ hg_status hg__cuda_spmm_max_back(hg_context *ctx, const struct hg__spmm_max_back
 {
 	if (a->dx.rows == 0 || a->dx.cols == 0)
 		return HG_OK;
-	if (!a->csr_t.plan || a->dy.dtype != a->dx.dtype || a->dx.rows != a->csr_t.rows)
+	HG__TRY(hg__has_type(ctx, "spmm_max_back", "places", a->arg.dtype, HG_I32));
+	if (a->dy.dtype != a->dx.dtype)
+		return misfit(ctx, "spmm_max_back", HG__ONE_FLOAT, a->dy, a->dx);
+	if (!a->csr_t.plan || a->dx.rows != a->csr_t.rows)
 		return hg__fail(ctx, HG_ERR_INTERNAL,
-		                "spmm_max_back: dY type %d, dX type %d with %lld rows, transpose with %lld",
-		                static_cast<int>(a->dy.dtype), static_cast<int>(a->dx.dtype),
+		                "spmm_max_back: dX has %lld rows, the transpose has %lld",
 		                static_cast<long long>(a->dx.rows), static_cast<long long>(a->csr_t.rows));
 	HG__TRY(edge_columns_fit(ctx, "spmm_max_back", a->dx.cols));
 	void *staging = nullptr;
