@@ -64,7 +64,8 @@ static void keeps_its_bound(const void *item)
 
 enum { NODES = 150, EDGES = 2000 };
 
-struct scene {
+/* A graph and the context that it lives in. */
+struct subject {
 	hg_context *ctx;
 	hg_graph *graph;
 	struct hg__csr csr;
@@ -73,10 +74,10 @@ struct scene {
 };
 
 /* A row of some 500 edges, and others of 0 to about 20. */
-static struct scene *scene_open(void)
+static struct subject *subject_open(void)
 {
 	hg_context *ctx = context_of_gpu();
-	struct scene *s = calloc(1, sizeof *s);
+	struct subject *s = calloc(1, sizeof *s);
 	CHECK(s);
 	s->ctx = ctx;
 	s->graph = coo_graph(s->ctx, coo_hub(NODES, EDGES, 4, 70));
@@ -85,7 +86,7 @@ static struct scene *scene_open(void)
 	return s;
 }
 
-static void scene_close(struct scene *s)
+static void subject_close(struct subject *s)
 {
 	hg_graph_free(s->graph);
 	hg_context_free(s->ctx);
@@ -125,7 +126,7 @@ static double ratio_of(enum sddmm_variant_id id, const double *a, const double *
 	                    : error / sddmm_variant_bound(id, HG_F16, width, magnitude, sum);
 }
 
-static double worst_of(const struct scene *s, enum sddmm_variant_id id, int64_t cols, int heads,
+static double worst_of(const struct subject *s, enum sddmm_variant_id id, int64_t cols, int heads,
                        const double *a, const double *b, const float *e)
 {
 	const int64_t width = cols / heads;
@@ -141,7 +142,7 @@ static double worst_of(const struct scene *s, enum sddmm_variant_id id, int64_t 
 
 /* One shape by every variant that can compute it, each on a result that was NaN. Counts in
  * `taken`. */
-static void every_variant_of(struct scene *s, int64_t cols, int heads, int *taken)
+static void every_variant_of(struct subject *s, int64_t cols, int heads, int *taken)
 {
 	double *a = calloc((size_t)(NODES * cols), sizeof *a),
 	       *b = calloc((size_t)(NODES * cols), sizeof *b);
@@ -189,13 +190,13 @@ static void every_width_keeps_its_bound(void)
 	              {24, 1},  {32, 1},  {41, 1},  {64, 1},  {72, 1},  {128, 1}, {136, 1},
 	              {256, 1}, {264, 1}, {600, 1}, {64, 2},  {64, 8},  {96, 3},  {120, 5},
 	              {128, 4}, {260, 2}, {68, 17}, {528, 2}, {33, 33}, {320, 40}};
-	struct scene *s = scene_open();
+	struct subject *s = subject_open();
 	int taken[SDDMM_VARIANTS] = {0};
 	for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
 		every_variant_of(s, shapes[k].cols, shapes[k].heads, taken);
 	for (int id = 0; id < SDDMM_VARIANTS; id++)
 		CHECK_MSG(taken[id] >= 10, "%s computed %d shapes", sddmm_variants[id].name, taken[id]);
-	scene_close(s);
+	subject_close(s);
 }
 
 /* ---- who computes what ---- */

@@ -14,6 +14,7 @@
  * Source    Xu, Hu, Leskovec, Jegelka 2019 (GIN). */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "autograd/ops/pair.h"
 #include "halfgraph/ops.h"
 
 enum { X, Z, EPS };
@@ -78,33 +79,18 @@ static hg_status backward(const struct hg__call *c)
 	return HG_OK;
 }
 
+/* The samples of ops with two operands of one shape, with an eps, and after the last a bad eps. */
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
-	static const struct {
-		const char *what;
-		hg_status expect;
-		int64_t wider, z_rows, z_cols, eps_cols; /* all but the first: too many */
-		int integer;
-	} rows[] = {
-	    {"plain", HG_OK, 0, 0, 0, 0, 0},
-	    {"one column more", HG_OK, 1, 0, 0, 0, 0},
-	    {"three columns more", HG_OK, 3, 0, 0, 0, 0},
-	    {"eight columns more", HG_OK, 8, 0, 0, 0, 0},
-	    {"Z has a row too many", HG_ERR_SHAPE, 0, 1, 0, 0, 0},
-	    {"Z has a column too many", HG_ERR_SHAPE, 0, 0, 1, 0, 0},
-	    {"eps has two columns", HG_ERR_SHAPE, 0, 0, 0, 1, 0},
-	    {"X of integers", HG_ERR_DTYPE, 0, 0, 0, 0, 1},
-	};
-	if (i >= (int)(sizeof rows / sizeof rows[0]))
+	const int pair = hg__pair_sample(i, x, s);
+	if (!pair && !hg__pair_sample(i - 1, x, s))
 		return 0;
-	const int64_t d = x->d + rows[i].wider;
-	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
-	if (rows[i].integer)
-		hg__sample_integer(s, x->n, d);
-	else
-		hg__sample_normal(s, x->n, d, x->state);
-	hg__sample_normal(s, x->n + rows[i].z_rows, d + rows[i].z_cols, x->state);
-	hg__sample_add(s, 1, 1 + rows[i].eps_cols, HG_F32, HG__FILL_NORMAL, 0.5, 1);
+	if (!pair) {
+		hg__sample_begin(s, "eps has two columns", HG_ERR_SHAPE, 0);
+		hg__sample_normal(s, x->n, x->d, x->state);
+		hg__sample_normal(s, x->n, x->d, x->state);
+	}
+	hg__sample_add(s, 1, pair ? 1 : 2, HG_F32, HG__FILL_NORMAL, 0.5, 1);
 	return 1;
 }
 
