@@ -1,6 +1,7 @@
 /** @file
  * The ops: functions that record one op node on a tape (tape.h). This header holds the ops on rows
- * and elements; it includes those on graphs (ops_graph.h) and the norms and losses (ops_norm.h).
+ * and elements; it includes those on graphs (ops_graph.h, ops_attention.h) and the norms and losses
+ * (ops_norm.h).
  *
  * Symbols: n rows, d columns, m edges, h heads. `state` is the policy's type, f16 or f32
  * (policy.h). dX is the gradient of the loss with respect to X. u16 = 2^-11 and u32 = 2^-24 are the
@@ -37,6 +38,7 @@
 #define HALFGRAPH_OPS_H
 
 #include "halfgraph/graph.h"
+#include "halfgraph/ops_attention.h"
 #include "halfgraph/ops_graph.h"
 #include "halfgraph/ops_norm.h"
 #include "halfgraph/tape.h"

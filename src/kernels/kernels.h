@@ -9,6 +9,7 @@
 #include "core/mat.h"
 #include "halfgraph/graph.h"
 #include "halfgraph/policy.h"
+#include "kernels/attention.h"
 #include "kernels/functions.h"
 #include "kernels/observe.h"
 #include "kernels/optim.h"

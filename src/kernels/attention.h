@@ -1,0 +1,129 @@
+/* The contracts of the attention kernels: aggregation whose weights are a softmax of scores, which
+ * are computed from both ends of each edge. No array with a number for each edge is written, except
+ * the gradient of a bias, and the weights if a caller asks for them. */
+#ifndef HG_KERNELS_ATTENTION_H
+#define HG_KERNELS_ATTENTION_H
+
+#include "core/csr.h"
+#include "core/mat.h"
+#include "halfgraph/ops_attention.h"
+#include "kernels/overflow.h"
+#include "precision/hostdevice.h"
+
+HG_EXTERN_C_BEGIN
+
+/* Dropout of attention weights. The mask of edge (i, j) and head k is
+ *
+ *     0              if half number k % 8 of hg__philox(key, i, j, k / 8, *step) < threshold
+ *     1 / keep       otherwise
+ *
+ * where half number b of the four words is word b / 2, its low 16 bits for even b and its high 16
+ * bits for odd b. threshold = p * 2^16 rounded, and keep = 1 - threshold / 2^16. The mask depends
+ * on the two nodes, not on the position of the edge, so the backward pass finds it from either
+ * end, and duplicates of an edge share it. */
+struct hg__attention_dropout {
+	float p; /* 0: no dropout */
+	uint64_t key;
+	const int64_t *step; /* device memory */
+};
+HG_HD static inline uint32_t hg__attention_threshold(float p)
+{
+	return (uint32_t)((double)p * 65536.0 + 0.5);
+}
+/* 1 / keep. */
+HG_HD static inline float hg__attention_kept(float p)
+{
+	return 65536.0f / (65536.0f - (float)hg__attention_threshold(p));
+}
+
+/* What the scores s[e, k] of edge e = (i, j) and head k are computed from, and the values V.
+ *
+ *     HG_SCORE_ADD      s = f(q[i, k] + k[j, k] + bias[e, k]),  f(x) = x > 0 ? x : slope x
+ *     HG_SCORE_DOT      s = scale <Q_i, K_j> + bias[e, k]
+ *     HG_SCORE_COSINE   s = beta <Q_i, K_j> / (max(|Q_i|, tiny) max(|K_j|, tiny)) + bias[e, k]
+ *     HG_SCORE_ADD_V2   s = <c, f(Q_i + K_j)> + bias[e, k]
+ *
+ * Products, norms and sums are over the columns of head k, in f32 and in any order, but the score
+ * of an edge has the same bits in the forward pass and in both directions of the backward pass.
+ * tiny = 1e-12.
+ *
+ * - q [rows, h q], k [cols, h q]: q columns a head, 1 for ADD. v [cols, h d]. State, all of one
+ *   type. They may be columns of one matrix, and share memory.
+ * - c: f32 or state. ADD_V2: [1, h q]. COSINE: beta, [1, h] or [1, 1]. Else absent.
+ * - bias: state [m, h] by edge (csr_t.edge), or absent.
+ * - weight: f32 [m] by edge, >= 0: how often the edge counts; NULL: once. */
+struct hg__attention {
+	hg_score score;
+	int heads;
+	float slope, scale;
+	struct hg__mat q, k, v, c, bias;
+	const float *weight;
+	struct hg__attention_dropout dropout;
+};
+
+/* Attention:
+ *
+ *     p[e, k] = weight[e] exp(s[e, k]) / sum over the edges f of row i of weight[f] exp(s[f, k])
+ *     Y[i, c] = sum over the edges e = (i, j) of row i of mask[e, k] p[e, k] V[j, c]
+ *
+ * with k the head of column c.
+ *
+ * 0 for a row without edges, or whose weights are all 0. Scores have their maximum over the row (or
+ * a number close to it) subtracted before exp, so no spread of scores overflows. An edge with score
+ * -inf has p = 0; a row of which every score is -inf counts as a row without edges. Another score
+ * that is not finite gives NaN.
+ *
+ * - y: [rows, h d] of V's type, narrowed once.
+ * - softmax: f32. Columns 0 .. h-1 receive the log of the sum of weight exp(s), -inf for a row
+ *   without edges. With ADD it has [rows, 2 h]; columns h .. 2h-1 receive the sum of p over the
+ *   edges whose score is positive before f (q + k + bias > 0). Otherwise [rows, h].
+ * - plus: with ADD, of Y's shape and type: the terms of Y of those edges; it may be absent.
+ * - overflow: checks Y and plus.
+ *
+ * Parts of split rows are combined in slot order. */
+struct hg__attention_args {
+	struct hg__csr csr;
+	struct hg__attention of;
+	struct hg__mat y, softmax, plus;
+	struct hg__overflow_flag overflow;
+};
+
+/* The gradients of attention. With G = dY and D[i, k] = <G_i, Y_i> over head k,
+ *
+ *     ds[e, k] = p[e, k] (mask[e, k] <G_i, V_j> - D[i, k]),  p = weight exp(s - softmax) <= 1
+ *
+ *     dV[j, c] = sum over the edges (i, j) of mask p G[i, c]
+ *     ADD       dq[i, k] = (1 - slope) (<G_i, plus_i> - D[i, k] softmax[i, h + k]);
+ *               dk[j, k] = sum over the edges (i, j) of f'(q + k + bias) ds
+ *     DOT       dQ_i = scale sum ds K_j,  dK_j = scale sum ds Q_i
+ *     COSINE    with unit vectors q' = Q_i / |Q_i|, k' = K_j / |K_j| and their product t:
+ *               dQ_i = beta / |Q_i| sum ds (k' - t q'),  dK_j = beta / |K_j| sum ds (q' - t k'),
+ *               dc = sum over all edges of ds t
+ *     ADD_V2    dQ_i = sum ds c f'(Q_i + K_j),  dK_j the same over column j,
+ *               dc = sum over all edges of ds f(Q_i + K_j)
+ *     dbias[e, k] = ds, with ADD f' ds
+ *
+ * f'(0) = slope. Where |Q_i| < tiny, its own term t q' is left out.
+ *
+ * - y, softmax, plus: as the forward pass left them. D uses Y as stored.
+ * - dq, dk, dv: of the type of q, k, v, or absent. dk may be dq, and dv may be dk or dq: the matrix
+ *   then receives the sum of their gradients (one operand in several places).
+ * - dc: f32, of c's shape, or absent. dbias: as bias, or absent.
+ * - csr_t needs `edge` only if there is a bias or a weight. */
+struct hg__attention_back_args {
+	struct hg__csr csr, csr_t;
+	struct hg__attention of;
+	struct hg__mat y, softmax, plus, dy;
+	struct hg__mat dq, dk, dv, dc, dbias;
+};
+
+/* P[e, k] = p[e, k] of a forward pass that left `softmax`, without dropout: [m, heads] state or
+ * f32, by edge. For users who look at the weights. */
+struct hg__attention_weights_args {
+	struct hg__csr csr;
+	struct hg__attention of; /* v is not read */
+	struct hg__mat softmax, p;
+};
+
+HG_EXTERN_C_END
+#endif
