@@ -52,6 +52,20 @@ typedef struct hg_attention_operands {
  *     Y[i,c] = sum over edges e = (i, j) of mask[e,k] p[e,k] V[j,c],  k the head of column c
  *     p[e,k] = w_e exp(s[e,k]) / sum over the edges f of row i of w_f exp(s[f,k])
  *
+ * The mask is 0 or 1 / (1 - dropout), and 1 without dropout; w are the weights of the graph.
+ *
+ * Shapes    q [rows, h q], k [cols, h q], v [cols, h d], Y [rows, h d].
+ * Range     max|Y| <= max|V| / (1 - dropout), proved for all scores.
+ * Error     (exp(2 E) - 1 + gamma_{D+8}(u32)) sum of mask p |V|, with D the row degree and E the
+ *           largest error of a score of the row and of its difference from their maximum.
+ * Gradient  dV[j,c] = sum over edges (i, j) of mask p dY[i,c]. That of a score is
+ *           ds = p (mask <dY_i, V_j> - <dY_i, Y_i>) over head k; q, k, c and bias receive the sums
+ *           of ds times the derivatives of the scores.
+ * Cost      (m + rows) h (q + d) elements, m h of a bias, 4 rows h bytes and the CSR arrays,
+ *           2 m h (q + d) flops.
+ * Errors    HG_ERR_SHAPE (the operands do not fit the graph or each other), HG_ERR_ARG (no graph,
+ *           an operand missing or not of this score, a constant outside its range) and those of
+ *           every op.
  * @param tape      the tape.
  * @param graph     G, borrowed.
  * @param operands  the operands.
@@ -60,7 +74,16 @@ typedef struct hg_attention_operands {
 HG_API hg_var hg_attention(hg_tape *tape, hg_graph *graph, const hg_attention_operands *operands,
                            const hg_attention_config *config);
 
-/** The weights p of hg_attention without dropout, for users who look at them; no gradient.
+/** The weights p of hg_attention without dropout, for users who look at them.
+ *
+ *     P[e,k] = w_e exp(s[e,k]) / sum over the edges f of row i of w_f exp(s[f,k])
+ *
+ * Shapes    q [rows, h q], k [cols, h q], P [m, h].
+ * Range     0 <= P <= 1, proved for all scores.
+ * Error     (exp(2 E) - 1 + gamma_{D+8}(u32)) P, with D and E as in hg_attention.
+ * Gradient  None.
+ * Cost      (2 m + rows) h q elements, m h results and the CSR arrays, 4 m h q flops.
+ * Errors    Those of hg_attention.
  * @param tape      the tape.
  * @param graph     G, borrowed.
  * @param operands  the operands; v is not read.
