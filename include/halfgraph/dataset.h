@@ -195,6 +195,43 @@ HG_API HG_NODISCARD hg_status hg_dataset_largest_component(hg_dataset *dataset, 
  * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_row_normalize(hg_dataset *dataset, char *message);
 
+/** What a positional encoding tells of a node. U is the pattern of A + A^T without its diagonal:
+ * directions, weights and self loops do not count. D is the diagonal matrix of its row sums. */
+typedef enum hg_positional {
+	/** column t = 1 .. k: the probability that a random walk is back after t steps, ((D^-1 U)^t)_ii
+	 * (Dwivedi, Luu, Laurent, Bengio, Bresson 2022) */
+	HG_POSITIONAL_RANDOM_WALK = 0,
+	/** columns: unit eigenvectors of I - D^-1/2 U D^-1/2, each connected component by itself, those
+	 * of the smallest eigenvalues without the first, which is 0 (Dwivedi, Bresson 2021) */
+	HG_POSITIONAL_LAPLACIAN = 1
+} hg_positional;
+
+/** Appends columns to the features that say where in its graph each node is. Dense features keep
+ * their type, sparse ones stay sparse, and without features there are then dense f32 ones. The same
+ * dataset gives the same bits on machines with the same arithmetic.
+ *
+ * A random walk is exact up to rounding. An eigenvector x of eigenvalue l has |L x - l x| <= 2^-24,
+ * so its angle to the exact one is about 2^-24 divided by the distance of l from the other
+ * eigenvalues; in a space of equal eigenvalues (symmetric graphs) some basis is taken. Its sign:
+ * the first element that is as large as the largest, up to 2^-10 of it, is positive. A component of
+ * fewer than k + 1 nodes has fewer vectors, and an isolated node no walk; what is missing is 0.
+ *
+ * Cost      Random walks: for each node k / 2 steps over all edges that it reaches. Eigenvectors:
+ *           the edges and 24 (k + 8) operations on each per round, some ten rounds, more where
+ *           eigenvalues are close; 24 (k + 8) n bytes for a while.
+ * @param dataset   a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
+ * @param kind      what to append.
+ * @param columns   k, 1 to 256.
+ * @param progress  the watcher, or NULL.
+ * @param message   receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL, another kind or number of columns);
+ *         HG_ERR_UNSUPPORTED (eigenvalues so close together that the residual was not reached);
+ *         HG_ERR_RANGE (more than 2^31 - 1 features); HG_ERR_STATE (the watcher asked to stop);
+ *         HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_positional(hg_dataset *dataset, hg_positional kind,
+                                                    int64_t columns, const hg_progress *progress,
+                                                    char *message);
+
 /** Whether the rows of the features should be divided by their sums. */
 typedef struct hg_rows_advice {
 	size_t size;

@@ -105,6 +105,12 @@ static void usage_errors_end_with_2(void)
 	    {"--fold 5/5x @/in.txt -o @/o.h5", "--fold is \"5/5x\""},
 	    {"--fold 5/5 @/in.txt -o @/o.h5", "--fold is \"5/5\""},
 	    {"--fold -1/5 @/in.txt -o @/o.h5", "--fold is \"-1/5\""},
+	    {"--positional walk:3 @/in.txt -o @/o.h5",
+	     "--positional is \"walk:3\", expected random-walk:K or laplacian:K"},
+	    {"--positional laplacian:0 @/in.txt -o @/o.h5", "--positional is \"laplacian:0\""},
+	    {"--positional laplacian:257 @/in.txt -o @/o.h5", "--positional is \"laplacian:257\""},
+	    {"--positional laplacian:3, @/in.txt -o @/o.h5", "--positional is \"laplacian:3,\""},
+	    {"--positional laplacian:3x @/in.txt -o @/o.h5", "--positional is \"laplacian:3x\""},
 	    {"--fold 0/123456 @/in.txt -o @/o.h5", "--fold is \"0/123456\""},
 	    {"--from mtx @/a.mtx @/b.mtx -o @/o.h5", "--from mtx takes one file, found 2"},
 	};
@@ -235,6 +241,22 @@ static void set_without_splits_gets_folds(void)
 	CHECK_EQ_I(run_convert("--inspect @/ring.h5"), 0);
 	CHECK_CONTAINS(convert_out, "in 4 graphs");
 	CHECK_CONTAINS(convert_out, "split      train 2, val 1, test 1");
+}
+
+/* The columns of all encodings follow the features, whose rows were normalised before. */
+static void positional_encodings_are_appended(void)
+{
+	write_text(scratch(0, "in.txt"), "0 1\n1 2\n2 0\n2 3\n");
+	CHECK_EQ_I(run_convert("@/in.txt --positional random-walk:3,laplacian:2 --row-normalize -o "
+	                       "@/where.h5"),
+	           0);
+	CHECK_CONTAINS(convert_out, "where.h5: 4 nodes, 4 edges, 5 features");
+	hg_dataset *d = must_read(scratch(0, "where.h5"));
+	const float *x = d->feat;
+	for (int i = 0; i < 4; i++)
+		CHECK(x[i * 5] == 0.0f && x[i * 5 + 1] > 0.0f);
+	CHECK(x[3 * 5 + 2] == 0.0f && x[0 * 5 + 2] > 0.0f); /* node 3 is in no triangle */
+	hg_dataset_free(d);
 }
 
 /* Names come from files of others: no byte of them may control the terminal, and JSON must stay
@@ -498,15 +520,25 @@ static void left_out_content_is_reported(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(help_lists_the_formats),         TEST(lost_output_is_a_failure),
-	    TEST(usage_errors_end_with_2),        TEST(changed_files_are_sealed),
-	    TEST(bad_input_leaves_no_file),       TEST(output_that_cannot_be_written_is_a_failure),
-	    TEST(full_disk_leaves_no_file),       TEST(inputs_are_not_overwritten),
-	    TEST(converts_with_transforms),       TEST(set_without_splits_gets_folds),
-	    TEST(names_are_printed_harmlessly),   TEST(beyond_f16_is_refused_clipped_or_kept),
-	    TEST(empty_classes_are_counted),      TEST(planted_graphs_are_made),
-	    TEST(interrupted_runs_leave_no_file), TEST(interrupted_writing_leaves_no_file),
-	    TEST(left_out_content_is_reported),   TEST(waiting_for_a_pipe_can_be_ended),
+	    TEST(help_lists_the_formats),
+	    TEST(lost_output_is_a_failure),
+	    TEST(usage_errors_end_with_2),
+	    TEST(changed_files_are_sealed),
+	    TEST(bad_input_leaves_no_file),
+	    TEST(output_that_cannot_be_written_is_a_failure),
+	    TEST(full_disk_leaves_no_file),
+	    TEST(inputs_are_not_overwritten),
+	    TEST(converts_with_transforms),
+	    TEST(set_without_splits_gets_folds),
+	    TEST(positional_encodings_are_appended),
+	    TEST(names_are_printed_harmlessly),
+	    TEST(beyond_f16_is_refused_clipped_or_kept),
+	    TEST(empty_classes_are_counted),
+	    TEST(planted_graphs_are_made),
+	    TEST(interrupted_runs_leave_no_file),
+	    TEST(interrupted_writing_leaves_no_file),
+	    TEST(left_out_content_is_reported),
+	    TEST(waiting_for_a_pipe_can_be_ended),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -152,6 +152,14 @@ static hg_status job_reorder(hg_dataset **d, char *message)
 {
 	return hg_dataset_reorder(*d, "degree", NULL, NULL, message);
 }
+static hg_status job_walks(hg_dataset **d, char *message)
+{
+	return hg_dataset_positional(*d, HG_POSITIONAL_RANDOM_WALK, 3, NULL, message);
+}
+static hg_status job_laplacian(hg_dataset **d, char *message)
+{
+	return hg_dataset_positional(*d, HG_POSITIONAL_LAPLACIAN, 3, NULL, message);
+}
 static hg_status job_fold(hg_dataset **d, char *message)
 {
 	return hg_dataset_fold(*d, 1, 3, message);
@@ -166,7 +174,8 @@ static hg_status job_communities(hg_dataset **d, char *message)
 static void failed_allocations_change_no_dataset(void)
 {
 	static const job jobs[] = {job_write, job_symmetrize, job_loops,   job_component,
-	                           job_half,  job_fold,       job_reorder, job_communities};
+	                           job_half,  job_fold,       job_reorder, job_communities,
+	                           job_walks, job_laplacian};
 	for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
 		hg_status status = HG_ERR_NOMEM;
 		for (int64_t k = 0; status == HG_ERR_NOMEM; k++) {

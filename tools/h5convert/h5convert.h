@@ -6,10 +6,13 @@
 
 #include "halfgraph/data.h"
 
+/* The most positional encodings of one run. */
+enum { ENCODINGS = 4 };
+
 /* The parsed command line. */
 struct options {
 	const char *from, *output, *synthetic, *inspect, *seal;
-	const char *name, *features_dtype, *reorder, *folds;
+	const char *name, *features_dtype, *reorder, *folds, *positional;
 	const char **inputs;
 	int input_count;
 	int header; /* an hg_header */
@@ -18,6 +21,11 @@ struct options {
 	hg_planted_config planted;
 	int64_t classes;  /* planted.classes */
 	int64_t fold, of; /* the parts of `folds`, "F/K" */
+	struct {
+		hg_positional kind;
+		int64_t columns;
+	} encoding[ENCODINGS]; /* the parts of `positional` */
+	int encodings;
 };
 
 /* Returns 0, or -1 with one line in message. options->inputs is a new array of pointers into argv,

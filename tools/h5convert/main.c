@@ -118,7 +118,12 @@ static hg_status apply_transforms(const struct options *o, hg_dataset *d, hg_ord
 			if (status < 0)
 				return status;
 		}
-	hg_status status = convert_features(o, d, message);
+	hg_status status = HG_OK;
+	for (int k = 0; status == HG_OK && k < o->encodings && !watch_interrupted(); k++)
+		status = hg_dataset_positional(d, o->encoding[k].kind, o->encoding[k].columns,
+		                               watch_progress(), message);
+	if (status == HG_OK)
+		status = convert_features(o, d, message);
 	if (status == HG_OK && o->folds)
 		status = hg_dataset_fold(d, o->fold, o->of, message);
 	return status == HG_OK && o->reorder

@@ -29,6 +29,10 @@ static const struct tool_option table[] = {
      TOOL_FLAG},
     {"--row-normalize", NULL, "divide each node's features by their absolute sum",
      AT(row_normalize), TOOL_FLAG},
+    {"--positional", "KIND:K",
+     "append K columns to the features: random-walk (the probability of a walk to be back after 1 "
+     "to K steps) or laplacian (eigenvectors of the normalised Laplacian); several with commas",
+     AT(positional), TOOL_TEXT},
     {"--clip", NULL,
      "clip features to +-65504, the range of fp16; without it larger features are refused",
      AT(clip), TOOL_FLAG},
@@ -85,6 +89,7 @@ void options_help(void)
 	     "  h5convert --from npz amazon_computers.npz --symmetrize --largest-component -o "
 	     "computers.h5\n"
 	     "  h5convert --from tu MUTAG/MUTAG_A.txt --fold 0/10 -o mutag.h5\n"
+	     "  h5convert cora.h5 --positional random-walk:16 -o walks.h5\n"
 	     "  h5convert --from edges soc-Epinions1.txt.gz --symmetrize -o epinions.h5\n"
 	     "  h5convert --synthetic planted --scale 32 --features-dtype f16 -o planted.h5\n"
 	     "  h5convert planted.h5 --reorder auto -o ordered.h5\n"
@@ -98,6 +103,43 @@ void options_help(void)
 	     "line.");
 	tool_codes_print(stdout, &(struct tool_codes){.done = "done",
 	                                              .interrupted = "interrupted; no file is left"});
+}
+
+/* One part of --positional, "laplacian:8". Returns its length, or 0. */
+static size_t parse_encoding(const char *text, hg_positional *kind, int64_t *columns)
+{
+	static const char *const kinds[] = {"random-walk:", "laplacian:"};
+	for (int k = 0; k < 2; k++) {
+		const size_t length = strlen(kinds[k]), digits = strspn(text + length, "0123456789");
+		if (strncmp(text, kinds[k], length) != 0 || digits < 1 || digits > 3)
+			continue;
+		*kind = (hg_positional)k;
+		*columns = strtol(text + length, NULL, 10);
+		return *columns >= 1 && *columns <= 256 ? length + digits : 0;
+	}
+	return 0;
+}
+
+/* "random-walk:16,laplacian:8" */
+static int parse_positional(struct tool_line *line, struct options *o)
+{
+	const char *at = o->positional;
+	while (at) {
+		hg_positional kind = HG_POSITIONAL_RANDOM_WALK;
+		int64_t columns = 0;
+		const size_t length = o->encodings < ENCODINGS ? parse_encoding(at, &kind, &columns) : 0;
+		const char end = at[length];
+		if (!length || (end && end != ','))
+			return tool_refuse(
+			    line,
+			    "--positional is \"%s\", expected random-walk:K or laplacian:K with K "
+			    "from 1 to 256, or up to %d of them with commas",
+			    o->positional, ENCODINGS);
+		o->encoding[o->encodings].kind = kind;
+		o->encoding[o->encodings++].columns = columns;
+		at = end ? at + length + 1 : NULL;
+	}
+	return 0;
 }
 
 /* "3/10" */
@@ -161,7 +203,8 @@ int options_parse(int argc, char **argv, struct options *o, char *message)
 	o->inputs = calloc((size_t)argc + 1, sizeof *o->inputs);
 	int bad = o->inputs ? tool_line_read(&line, argc, argv) : tool_refuse(&line, "out of memory");
 	if (!bad)
-		bad = check_options(&line, o) || parse_folds(&line, o) ? -1 : 0;
+		bad =
+		    check_options(&line, o) || parse_folds(&line, o) || parse_positional(&line, o) ? -1 : 0;
 	if (isnan(o->planted.hub_degree))
 		o->planted.hub_degree = fmin(usual, (double)o->planted.nodes / 2);
 	o->planted.classes = (int32_t)o->classes;
