@@ -17,8 +17,19 @@
  *               edges, else anywhere; ids scattered unless local
  *    MOLECULE   n / block chains with branches, node t + 1 bonded to one of t-2 .. t; the remaining
  *               bonds close rings
- *    CLIQUES    n / block graphs, both ends uniform in one of them */
-enum edge_kind { EDGE_POWER, EDGE_RMAT, EDGE_PLANTED, EDGE_MOLECULE, EDGE_CLIQUES, EDGE_KINDS };
+ *    CLIQUES    n / block graphs, both ends uniform in one of them
+ *    NEAR       n / block graphs; each node in turn gets an edge, from one of the 4 edges / n nodes
+ *               of its graph whose ids are the nearest to its own, as between the pieces of an
+ *               image */
+enum edge_kind {
+	EDGE_POWER,
+	EDGE_RMAT,
+	EDGE_PLANTED,
+	EDGE_MOLECULE,
+	EDGE_CLIQUES,
+	EDGE_NEAR,
+	EDGE_KINDS
+};
 
 struct edge_rule {
 	enum edge_kind kind;
@@ -117,6 +128,20 @@ HG_HD static inline void edge_cliques(const struct edge_rule *r, uint64_t seed, 
 	               first = e % graphs * block;
 	*dst = (int32_t)(first + edge_below(block, edge_uniform(seed, e * 4)));
 	*src = (int32_t)(first + edge_below(block, edge_uniform(seed, e * 4 + 1)));
+}
+
+/* The ids of a graph form a ring, so that its first node has as many near ids as the others. */
+HG_HD static inline void edge_near(const struct edge_rule *r, uint64_t seed, uint64_t e,
+                                   int32_t *dst, int32_t *src)
+{
+	const uint64_t n = (uint64_t)r->nodes, block = (uint64_t)r->block, i = e % n,
+	               first = i / block * block, wanted = 4 * (uint64_t)r->edges / n,
+	               near = wanted < block ? wanted : block - 1;
+	const uint64_t pick = edge_below(near, edge_uniform(seed, e * 4));
+	/* from near / 2 ids below to as many above, itself left out */
+	const uint64_t step = pick < near / 2 ? block - near / 2 + pick : pick - near / 2 + 1;
+	*dst = (int32_t)i;
+	*src = (int32_t)(first + (i - first + step) % block);
 }
 
 typedef void (*edge_fn)(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst,

@@ -71,9 +71,9 @@ void report_head(struct bench *b)
 	if (*r->toolkit)
 		printf(", driver %s, CUDA %s", r->driver, r->toolkit);
 	printf("; copy %.3g TB/s\n# %s: %" PRId64 " nodes, %" PRId64 " edges, longest row %" PRId64
-	       "\n",
+	       ", seed %" PRId64 "\n",
 	       r->copy_tb_s, b->graph_name, hg_graph_rows(b->graph), hg_graph_edges(b->graph),
-	       b->rowptr[b->longest + 1] - b->rowptr[b->longest]);
+	       b->rowptr[b->longest + 1] - b->rowptr[b->longest], b->options.seed);
 	reorder_print(&b->reorder);
 	printf("%-18s %-30s %-10s %5s %2s %10s %22s %9s %6s %7s", "op", "variant", "precision", "F",
 	       "h", "ms", "(least .. most)", "TB/s", "roof", "gather");
@@ -139,6 +139,7 @@ static void describe(const struct bench *b, struct json *j, const char *op, cons
 	json_text(j, "graph", b->graph_name);
 	json_integer(j, "nodes", hg_graph_rows(b->graph));
 	json_integer(j, "edges", hg_graph_edges(b->graph));
+	json_integer(j, "seed", b->options.seed);
 	reorder_json(&b->reorder, j);
 	json_text(j, "op", op);
 	json_text(j, "variant", variant);

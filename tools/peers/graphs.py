@@ -23,12 +23,19 @@ GRAPHS = {
     "reddit-local": ("power", *REDDIT, 0, 1.6, 1, 0, 602, 41, 0),
     "products-like": ("power", *PRODUCTS, 0, 1.4, 0, 0, 100, 47, 0),
     "products-local": ("power", *PRODUCTS, 0, 1.4, 1, 0, 100, 47, 0),
+    "ppa-like": ("power", 576289, 42463862, 0, 1.4, 0, 1, 58, 16, 0),
+    "proteins-like": ("power", 132534, 79122504, 0, 1.3, 0, 1, 64, 112, 0),
     "kron-21": ("rmat", 2097152, 67108864, 0, 0.0, 0, 0, 128, 16, 0),
     "planted": ("planted", 230000, 100000000, 230, 0.0, 0, 0, 128, 16, 0),
     "planted-ordered": ("planted", 230000, 100000000, 230, 0.0, 1, 0, 128, 16, 0),
     "molecules-4k": ("molecule", 73728, 154828, 18, 0.0, 0, 1, 11, 2, 0),
     "molecules-16k": ("molecule", 294912, 619316, 18, 0.0, 0, 1, 11, 2, 0),
     "pattern-like": ("cliques", 121856, 6226842, 119, 0.0, 0, 1, 128, 2, 0),
+    "cluster-like": ("cliques", 119808, 4399672, 117, 0.0, 0, 1, 7, 6, 0),
+    "coco-like": ("near", 488448, 2759012, 477, 0.0, 0, 1, 14, 81, 0),
+    "voc-like": ("near", 490496, 2773216, 479, 0.0, 0, 1, 14, 21, 0),
+    "mnist-like": ("near", 72704, 581632, 71, 0.0, 0, 0, 3, 10, 0),
+    "cifar-like": ("near", 120832, 966656, 118, 0.0, 0, 0, 5, 10, 0),
     "collab-like": ("cliques", 375000, 24375000, 75, 0.0, 0, 1, 64, 3, 0),
 }
 
@@ -60,7 +67,7 @@ def scatter(n, ids):
     return ids * 2654435761 % n
 
 
-def power(n, block, exponent, local, seed, e):
+def power(n, m, block, exponent, local, seed, e):
     k = e * 4
     dst = scatter(n, below(n, uniform(seed, k) ** exponent))
     src = scatter(n, below(n, uniform(seed, k + 1) ** exponent))
@@ -70,7 +77,7 @@ def power(n, block, exponent, local, seed, e):
     return dst, src
 
 
-def rmat(n, block, exponent, local, seed, e):
+def rmat(n, m, block, exponent, local, seed, e):
     row, col = torch.zeros_like(e), torch.zeros_like(e)
     bit = 0
     while 1 << bit < n:
@@ -81,14 +88,14 @@ def rmat(n, block, exponent, local, seed, e):
     return scatter(n, row), scatter(n, col)
 
 
-def planted(n, block, exponent, local, seed, e):
+def planted(n, m, block, exponent, local, seed, e):
     k = e * 4
     i, u = below(n, uniform(seed, k)), uniform(seed, k + 1)
     j = torch.where(uniform(seed, k + 2) < 0.8, i // block * block + below(block, u), below(n, u))
     return (i, j) if local else (scatter(n, i), scatter(n, j))
 
 
-def molecule(n, block, exponent, local, seed, e):
+def molecule(n, m, block, exponent, local, seed, e):
     graphs = n // block
     t, first = e // graphs, e % graphs * block
     u, v = uniform(seed, e * 4), uniform(seed, e * 4 + 1)
@@ -100,21 +107,36 @@ def molecule(n, block, exponent, local, seed, e):
     )
 
 
-def cliques(n, block, exponent, local, seed, e):
+def cliques(n, m, block, exponent, local, seed, e):
     first = e % (n // block) * block
     return first + below(block, uniform(seed, e * 4)), first + below(
         block, uniform(seed, e * 4 + 1)
     )
 
 
-DRAW = {"power": power, "rmat": rmat, "planted": planted, "molecule": molecule, "cliques": cliques}
+def near(n, m, block, exponent, local, seed, e):
+    i = e % n
+    first, count = i // block * block, min(4 * m // n, block - 1)
+    pick = below(count, uniform(seed, e * 4))
+    step = torch.where(pick < count // 2, block - count // 2 + pick, pick - count // 2 + 1)
+    return i, first + (i - first + step) % block
+
+
+DRAW = {
+    "power": power,
+    "rmat": rmat,
+    "planted": planted,
+    "molecule": molecule,
+    "cliques": cliques,
+    "near": near,
+}
 
 
 def edges(name, seed=1, device="cpu", first=0, count=None):
     """dst, src of edges first .. first + count - 1 in the order in which they are drawn."""
     kind, n, m, block, exponent, local, symmetric = GRAPHS[name][:7]
     e = torch.arange(first, m if count is None else first + count, dtype=torch.int64, device=device)
-    dst, src = DRAW[kind](n, block, exponent, local, seed, e // 2 if symmetric else e)
+    dst, src = DRAW[kind](n, m, block, exponent, local, seed, e // 2 if symmetric else e)
     back = (e & 1).bool() & bool(symmetric)
     return torch.where(back, src, dst), torch.where(back, dst, src)
 
