@@ -37,6 +37,14 @@ expect 0 "heads do not divide" sddmm $fast --features 6 --heads 4 --json "$scrat
 expect 0 "gemm dW" gemm $fast --hidden 16 --precision fp16,fp32 --algorithms --json \
   "$scratch/all.json"
 expect 0 "edge-softmax back" edge-softmax $fast --precision fp16,fp32 --json "$scratch/all.json"
+# Every score, of operands together and apart, with each edge once and weighted, in both precisions.
+expect 0 "attention gathers *6 gathers" attention $fast --features 24 --heads 1,3,5,24 \
+  --precision fp16,fp32 --json "$scratch/all.json"
+for words in "dot *n/a: the heads do not divide" "cosine *n/a: it has at most 16 heads"; do
+	grep -q "attention *$words" "$scratch/out" || fail "attention: no $words"
+done
+expect 0 "attention  *add-v2 separate dropout 0.4" attention $fast --features 16 --heads 2 \
+  --score cosine,add-v2 --separate --weights --dropout 0.4 --json "$scratch/all.json"
 expect 0 "optimiser" epoch $fast --model all --hidden 16 --json "$scratch/all.json"
 # sums that outgrow fp16 some ten steps on: they are stored rescaled or in f32, as a user gets it,
 # and measured then
@@ -186,6 +194,16 @@ for what in spmm sddmm gemm edge-softmax; do
 done
 expect 1 "WRONG RESULT" spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --spoil
 
+# In each pass of attention that this CPU has a kernel for, too.
+for score in add dot cosine add-v2; do
+	"$bench" attention $fast --features 16 --heads 2 --score $score --spoil >"$scratch/out" 2>&1
+	for pass in "attention" "attention back"; do
+		grep -q "^$pass  *$score  *fp16" "$scratch/out" || continue
+		grep -q "WRONG RESULT: $pass, $score" "$scratch/out" ||
+			fail "attention --score $score --spoil: $pass is not wrong"
+	done
+done
+
 # Mistakes are refused by name.
 expect 2 "the command is missing" --graph tiny
 expect 2 'cannot measure "spam"' spam
@@ -207,7 +225,10 @@ expect 2 'peer is "cublas"' spmm --peer cublas
 expect 2 "peer cusparse needs a GPU" spmm --device cpu --peer cusparse
 expect 2 'reorder is "fast", expected one of auto|community|leading|rcm|degree|original' spmm \
   --reorder fast
-expect 2 "reorder is for spmm sddmm epoch step" gemm --reorder auto
+expect 2 "reorder is for spmm sddmm attention epoch step" gemm --reorder auto
+expect 2 'score is "add,sum", expected some of add, dot, cosine, add-v2' attention --score add,sum
+expect 2 "score is for attention, not for spmm" spmm --score dot
+expect 2 'dropout is "1"' attention --dropout 1
 expect 2 "hidden is for gemm" spmm --hidden 8
 expect 2 'threads is "1025", expected a whole number from 1 to 1024' spmm --threads 1025
 expect 2 'device is "tpu"' spmm --device tpu

@@ -46,7 +46,7 @@ hg_status ceiling(struct bench *b, const char *op, struct hg__mat x, struct ceil
 
 /* The matrices of one case, freed together. */
 struct mats {
-	hg_tensor *tensor[12];
+	hg_tensor *tensor[16];
 	int count;
 };
 hg_status mat_new(struct bench *b, struct mats *mats, hg_dtype dtype, int64_t rows, int64_t cols,
@@ -61,6 +61,7 @@ hg_status bench_spmm(struct bench *b);
 hg_status bench_sddmm(struct bench *b);
 hg_status bench_gemm(struct bench *b);
 hg_status bench_edge_softmax(struct bench *b);
+hg_status bench_attention(struct bench *b);
 hg_status bench_epoch(struct bench *b);
 hg_status bench_ops(struct bench *b);
 

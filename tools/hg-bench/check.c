@@ -92,15 +92,15 @@ double copy_at(const struct copy *copy, int64_t row, int64_t col)
 	           : (double)((const float *)copy->mat.data)[at];
 }
 
-hg_status row_get(struct bench *b, int64_t index, const float *device_weight, struct row *row)
+hg_status row_of(struct bench *b, const struct hg__csr *csr, const int64_t *rowptr, int64_t index,
+                 const float *device_weight, struct row *row)
 {
 	const struct hg__backend *backend = b->ctx->backend;
 	row->index = index;
-	row->begin = b->rowptr[index];
-	row->degree = b->rowptr[index + 1] - row->begin;
+	row->begin = rowptr[index];
+	row->degree = rowptr[index + 1] - row->begin;
 	if (row->degree > row->capacity) {
 		row_free(row);
-		row->degree = b->rowptr[index + 1] - row->begin;
 		row->col = calloc((size_t)row->degree, sizeof *row->col);
 		row->weight = calloc((size_t)row->degree, sizeof *row->weight);
 		if (!row->col || !row->weight)
@@ -110,13 +110,18 @@ hg_status row_get(struct bench *b, int64_t index, const float *device_weight, st
 	}
 	if (!row->degree)
 		return HG_OK;
-	HG__TRY(backend->copy_out(b->ctx, row->col, b->csr.col + row->begin,
+	HG__TRY(backend->copy_out(b->ctx, row->col, csr->col + row->begin,
 	                          (size_t)row->degree * sizeof *row->col));
 	for (int64_t e = 0; !device_weight && e < row->degree; e++)
 		row->weight[e] = 1.0f;
 	return device_weight ? backend->copy_out(b->ctx, row->weight, device_weight + row->begin,
 	                                         (size_t)row->degree * sizeof *row->weight)
 	                     : HG_OK;
+}
+
+hg_status row_get(struct bench *b, int64_t index, const float *device_weight, struct row *row)
+{
+	return row_of(b, &b->csr, b->rowptr, index, device_weight, row);
 }
 
 void row_free(struct row *row)

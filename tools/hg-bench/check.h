@@ -33,14 +33,17 @@ hg_status copy_mat(struct bench *b, struct hg__mat device, struct copy *copy);
 void copy_free(struct copy *copy);
 double copy_at(const struct copy *copy, int64_t row, int64_t col);
 
-/* The entries of one row of the graph in host memory: columns and f32 weights (all 1 where the
- * graph has none). */
+/* The entries of one row in host memory: columns and f32 weights (all 1 where there are none). */
 struct row {
 	int64_t index, begin, degree;
 	int32_t *col;
 	float *weight;
 	int64_t capacity;
 };
+/* A row of one orientation of the graph, whose rowptr is also in host memory. */
+hg_status row_of(struct bench *b, const struct hg__csr *csr, const int64_t *rowptr, int64_t index,
+                 const float *device_weight, struct row *row);
+/* A row of the graph. */
 hg_status row_get(struct bench *b, int64_t index, const float *device_weight, struct row *row);
 void row_free(struct row *row);
 

@@ -17,16 +17,18 @@ static const struct command_name names[] = {
     {"sddmm", "a number for each edge from the rows of its ends: dot product, and sum"},
     {"gemm", "the dense products of a layer: forward, dX, dW"},
     {"edge-softmax", "softmax over the edges of each row, forward and backward"},
+    {"attention",
+     "aggregation by a softmax of scores, forward and backward, beside as many gathers"},
     {"epoch", "whole training epochs: time, time of each op, memory beside the plan"},
     {"step", "the same where a step is short: on cora-like, many steps a sample"},
     {"ops", "every op of the library on its first sample, forward and backward (its results are "
             "checked by the tests, not here)"},
 };
-static const struct command commands[] = {{bench_spmm},         {bench_sddmm}, {bench_gemm},
-                                          {bench_edge_softmax}, {bench_epoch}, {bench_epoch},
-                                          {bench_ops}};
+static const struct command commands[] = {{bench_spmm},         {bench_sddmm},     {bench_gemm},
+                                          {bench_edge_softmax}, {bench_attention}, {bench_epoch},
+                                          {bench_epoch},        {bench_ops}};
 #define COMMANDS (int)(sizeof names / sizeof names[0])
-#define STEP 5
+#define STEP 6
 
 static const struct device *device_of(const hg_context *ctx)
 {

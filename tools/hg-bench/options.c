@@ -47,23 +47,72 @@ static int policies_read(struct tool_line *line, const struct tool_option *o, co
 	return 0;
 }
 
+const char *const attention_scores[HG_SCORE_COUNT] = {
+    [HG_SCORE_ADD] = "add",
+    [HG_SCORE_DOT] = "dot",
+    [HG_SCORE_COSINE] = "cosine",
+    [HG_SCORE_ADD_V2] = "add-v2",
+};
+#define SCORES_ALL ((1u << HG_SCORE_COUNT) - 1)
+
+/* The score with this name of `length` letters, as a bit; 0: there is none. */
+static unsigned score_named(const char *name, size_t length)
+{
+	for (int k = 0; k < HG_SCORE_COUNT; k++)
+		if (strlen(attention_scores[k]) == length &&
+		    strncmp(name, attention_scores[k], length) == 0)
+			return 1u << k;
+	return length == 3 && strncmp(name, "all", 3) == 0 ? SCORES_ALL : 0;
+}
+
+static int scores_read(struct tool_line *line, const struct tool_option *o, const char *text)
+{
+	struct options *to = line->to;
+	const char *at = text;
+	for (to->scores = 0; to->scores == 0 || *at == ',';) {
+		at += to->scores != 0;
+		const size_t length = strcspn(at, ",");
+		const unsigned score = score_named(at, length);
+		if (!score)
+			return tool_refuse(line,
+			                   "%s is \"%s\", expected some of add, dot, cosine, add-v2, separated "
+			                   "by commas, or all",
+			                   o->name, text);
+		to->scores |= score;
+		at += length;
+	}
+	return 0;
+}
+
 #define AT(field) offsetof(struct options, field)
 static const struct tool_option table[] = {
     {"--graph", "NAME|FILE.h5",
      "a synthetic graph (below) or a dataset's graph (tiny; step: cora-like)", AT(graph),
      TOOL_TEXT},
     {"--features", "LIST",
-     "widths; epoch, step and gemm: of the input (32,64,128, or the graph's own)", AT(features),
-     .read = list_read, .low = 1, .high = 1 << 16, .count = AT(widths),
-     .only = "spmm sddmm gemm epoch step ops"},
+     "widths over all heads (32,64,128; attention: 64,128); epoch, step and gemm: of the input "
+     "(the graph's own)",
+     AT(features), .read = list_read, .low = 1, .high = 1 << 16, .count = AT(widths),
+     .only = "spmm sddmm gemm attention epoch step ops"},
     {"--heads", "LIST",
-     "attention heads (1,4; epoch and step: 1); spmm: edge weights per head as an operand",
+     "attention heads (1,4; attention: 1,8; epoch and step: 1); spmm: edge weights per head as an "
+     "operand",
      AT(heads), .read = list_read, .low = 1, .high = 64, .count = AT(head_counts),
-     .only = "spmm sddmm edge-softmax epoch step ops"},
+     .only = "spmm sddmm edge-softmax attention epoch step ops"},
+    {"--score", "LIST",
+     "how attention scores an edge: some of add (GAT), dot (graph transformer), cosine (AGNN), "
+     "add-v2 (GATv2), or all (default)",
+     AT(scores), .read = scores_read, .only = "attention"},
+    {"--dropout", "P", "the probability that attention drops a weight (0)", AT(dropout),
+     TOOL_REAL(0, 0.999), .only = "attention"},
+    {"--separate", NULL,
+     "cosine and add-v2: Q, K and V are three matrices; otherwise they are one in cosine, and K is "
+     "V in add-v2, as in the models",
+     AT(separate), TOOL_FLAG, .only = "attention"},
     {"--reorder", "METHOD",
      "order of the nodes: auto, community, leading, rcm, degree, or original, which only measures "
      "the current one",
-     AT(reorder), TOOL_ORDER, .only = "spmm sddmm epoch step"},
+     AT(reorder), TOOL_ORDER, .only = "spmm sddmm attention epoch step"},
     {"--precision", "LIST", "some of fp16 (default), fp32, fp16-discretized, fp16-naive",
      AT(policy), .read = policies_read},
     {"--variant", "NAME|all",
@@ -73,7 +122,7 @@ static const struct tool_option table[] = {
      "measure each product also with every algorithm that the library proposes", AT(algorithms),
      TOOL_FLAG, .only = "gemm"},
     {"--weights", NULL, "give each edge of the graph an f32 weight", AT(weights), TOOL_FLAG,
-     .only = "spmm"},
+     .only = "spmm attention"},
     {"--norm", "NAME", "degree normalisation: right (default, the mean), none, left, both, in",
      AT(norm), TOOL_CHOICE("none|left|right|both|in"), .only = "spmm"},
     {"--peer", "cusparse", "also measure cuSPARSE, in f32 and f16, with every algorithm", AT(peer),
@@ -103,7 +152,7 @@ static const struct tool_option table[] = {
      AT(json), TOOL_TEXT},
     {"--spoil", NULL,
      "change one number of every result before it is checked: the run must then fail", AT(spoil),
-     TOOL_FLAG, .only = "spmm sddmm gemm edge-softmax"},
+     TOOL_FLAG, .only = "spmm sddmm gemm edge-softmax attention"},
     {"--help", NULL, "print this text", AT(help), TOOL_FLAG},
 };
 #define OPTIONS (sizeof table / sizeof table[0])
@@ -142,7 +191,8 @@ static int check_options(struct tool_line *line, const struct options *o)
 	if (o->peer && strcmp(o->peer, "cusparse") != 0)
 		return tool_refuse(
 		    line,
-		    "--peer is \"%s\", expected cusparse (PyTorch Geometric: tools/peers/pyg_epoch.py)",
+		    "--peer is \"%s\", expected cusparse (PyTorch Geometric: tools/peers/pyg_epoch.py, "
+		    "attention.py)",
 		    o->peer);
 	if (o->graph && !graph_is_file(o->graph) && !graph_named(o->graph))
 		return tool_refuse(
@@ -164,7 +214,8 @@ int options_parse(int argc, char **argv, const struct command_name *commands, in
 	                       .layers = 2,
 	                       .seed = 1,
 	                       .norm = HG_NORM_RIGHT,
-	                       .lambda = 1.0};
+	                       .lambda = 1.0,
+	                       .scores = SCORES_ALL};
 	to->commands = commands;
 	to->command_count = count;
 	to->policy[0] = hg_policy_fp16();
@@ -196,7 +247,9 @@ void options_help(const struct command_name *commands, int count)
 	    "  ms         median (least .. most) of the samples\n"
 	    "  TB/s       all bytes that the op requests, those served by a cache included\n"
 	    "  roof       TB/s divided by the copy rate of this device, measured in the same run\n"
-	    "  gather     time divided by that of a kernel that only reads ids and gathers rows\n"
+	    "  gather     time divided by that of a kernel that only reads ids and gathers rows; "
+	    "attention:\n"
+	    "             by that of as many unweighted aggregations as the pass gathers matrices\n"
 	    "  unordered  the same for the graph in its original order, if --reorder moved its nodes\n"
 	    "  peer       time of the fastest peer divided by this time\n"
 	    "  err/bound  largest error divided by its bound, over about 2,000 rows in f64, the "
@@ -206,6 +259,7 @@ void options_help(const struct command_name *commands, int count)
 	    "  hg-bench spmm --graph reddit-like --features 64 --peer cusparse --json results.json\n"
 	    "  hg-bench spmm --graph kron-21 --variant all\n"
 	    "  hg-bench sddmm --graph kron-21 --features 64 --heads 1 --variant all\n"
+	    "  hg-bench attention --graph ppa-like --score dot --features 128 --heads 1,8\n"
 	    "  hg-bench epoch --graph products-like --model all --precision fp16,fp32\n"
 	    "  hg-bench step --graph cora-like --model all\n",
 	    stdout);

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "halfgraph/ops_attention.h"
 #include "halfgraph/policy.h"
 
 #define MOST 16 /* values of one list */
@@ -11,6 +12,9 @@
 struct command_name {
 	const char *name, *help;
 };
+
+/* The names of the scores of attention. */
+extern const char *const attention_scores[HG_SCORE_COUNT];
 
 /* The parsed command line. */
 struct options {
@@ -22,9 +26,10 @@ struct options {
 	int64_t features[MOST], heads[MOST], hidden, layers, repeat, threads, seed;
 	int policies, widths, head_counts;
 	int device, norm, aggregate; /* hg_device, hg_norm */
-	double lambda;
-	int observe; /* 0 on, 1 off, 2 each step */
-	int weights, dense, algorithms, spoil, help;
+	double lambda, dropout;
+	unsigned scores; /* bit k: the hg_score k */
+	int observe;     /* 0 on, 1 off, 2 each step */
+	int weights, separate, dense, algorithms, spoil, help;
 };
 
 /* Returns 0, or 2 after a sentence on stderr that names the option. */
