@@ -3,6 +3,7 @@
  * bits wherever they are computed.
  *
  *     attention.cu, attention_back.cu    the rows of the backend, and which implementation runs
+ *     attention_packs*.cu                scores from whole rows, heads of 8 to 256 columns
  *     attention_any*.cu                  any score and any shape
  *     other attention_*.cu               faster, for some scores and shapes */
 #ifndef HG_KERNELS_CUDA_ATTENTION_CUH
@@ -48,6 +49,8 @@ static inline const struct attention_row<A> &attention_row_for(const attention_r
 		    hg__cuda_##kernel##_##name##_workspace                      \
 	}
 
+HG__ATTENTION(attention, packs);
+HG__ATTENTION(attention_back, packs);
 HG__ATTENTION(attention, any);
 HG__ATTENTION(attention_back, any);
 
@@ -74,10 +77,9 @@ struct attention_mask {
 	/* The mask of a head, from the words of its octet. */
 	__device__ float of_words(const struct hg__rng4 &words, int head) const
 	{
-		uint32_t word = 0;
-#pragma unroll
-		for (int n = 0; n < 4; n++)
-			word = head % 8 / 2 == n ? words.w[n] : word;
+		/* an index would put the words into memory */
+		const uint32_t word = head & 4 ? (head & 2 ? words.w[3] : words.w[2])
+		                               : (head & 2 ? words.w[1] : words.w[0]);
 		return (head % 2 ? word >> 16 : word & 0xFFFFu) < threshold ? 0.0f : kept;
 	}
 	/* The mask of edge (i, j) and a head. */
