@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The tables of figures from the JSON lines of hg-bench and tools/peers/pyg_epoch.py.
+"""The tables of figures from the JSON lines of hg-bench and of tools/peers/pyg_epoch.py and
+attention.py.
 
     python3 tools/hg-bench/table.py results/*.json    print the tables
     ... --into docs/benchmarks.md     put them between the two marker lines of that file
@@ -310,6 +311,83 @@ def epochs(rows):
     )
 
 
+def attention_case(row):
+    """Graph, order of its nodes, score (for peers without their names), width, heads."""
+    words = row["variant"].split()
+    changed = [word for word in words if word == "separate"]
+    dropout = [f'dropout {row["dropout"]:g}'] if row.get("dropout") else []
+    score = " ".join(words[:1] + changed + dropout)
+    return row["graph"], order(row), score, row.get("features") or 0, row.get("heads") or 0
+
+
+def attention_peer(rows, case, own):
+    """Forward and backward of a peer at its best, and how much faster that took here."""
+    graph, nodes, score, *shape = case
+    # a peer has one form of the operands, and the original order
+    case = (graph, "original", score.replace(" separate", ""), *shape)
+    found = [r for r in rows if attention_case(r) == case]
+    run = [r for r in found if r.get("ms")]
+    if not run:
+        memory = any("memory" in r.get("absent", "") for r in found)
+        return ["out of memory" if memory else "fails" if found else "-", "-"]
+    best = min(run, key=lambda r: r["ms"])
+    words = [f"{figure(best['ms'])} ms", *best["variant"].split(" dropout ")[0].split()[1:]]
+    peak = best.get("peak_beyond_inputs_bytes")
+    what = " ".join(words + [best["precision"]]) + (f", {size(peak)}" if peak else "")
+    return [what, figure(ratio(best["ms"], own))]
+
+
+def attention(rows):
+    """One line for each graph, score, width and number of heads: forward and backward beside as
+    many gathers, and both together beside PyTorch.
+    """
+    passes, peers = {}, {"pyg": [], "torch": []}
+    for row in rows:
+        if row["op"] == "attention both" and row.get("peer") in peers:
+            peers[row["peer"]].append(row)
+        elif row["op"] in ("attention", "attention back") and not row.get("peer") and row.get("ms"):
+            weighted = bool(row.get("weights"))
+            found = passes.setdefault((attention_case(row), weighted), {})
+            found[row["op"], row["precision"]] = row
+    body = []
+    for (case, weighted), group in sorted(passes.items()):
+        halves = [group.get((op, "fp16")) for op in ("attention", "attention back")]
+        if weighted or not all(halves):
+            continue
+        cells = []
+        for row in halves:
+            cells += [figure(row["ms"], 3), figure(row.get("over_gather"))]
+        own = sum(row["ms"] for row in halves)
+        full = [group.get((op, "fp32")) for op in ("attention", "attention back")]
+        graph, nodes, score, features, heads_of = case
+        body.append(
+            [graph if nodes == "original" else f"{graph}, {nodes} order", score, str(features)]
+            + [str(heads_of), *cells, size(halves[1]["peak_beyond_inputs_bytes"])]
+            + [figure(sum(row["ms"] for row in full), 3) if all(full) else "-"]
+            + attention_peer(peers["pyg"], case, own)
+            + attention_peer(peers["torch"], case, own)
+            + [figure(max(row["err_over_bound"] for row in halves))]
+        )
+    head = [
+        "graph",
+        "score",
+        "F",
+        "heads",
+        "forward, ms",
+        "over gathers",
+        "backward, ms",
+        "over gathers",
+        "memory",
+        "both, fp32",
+        "best PyG, both",
+        "faster by",
+        "best dense, both",
+        "faster by",
+        "err/bound",
+    ]
+    return table(head, body) if body else ""
+
+
 def mean_over(rows, op):
     """How much faster this op is than the best cuSPARSE: the geometric mean over the nine
     pairs.
@@ -380,6 +458,7 @@ def page(rows):
         ("Aggregation, nodes reordered, unit weights:", reordered(rows, "spmm")),
         ("Aggregation, nodes reordered, with edge weights:", reordered(rows, "spmm", True)),
         ("Dot products, nodes reordered:", reordered(rows, "sddmm dot")),
+        ("Attention:", attention(rows)),
         ("Training epochs, 2 layers, hidden 64:", epochs(rows)),
     ):
         if text:
