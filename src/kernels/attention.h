@@ -51,7 +51,9 @@ HG_HD static inline float hg__attention_kept(float p)
  *   type. They may be columns of one matrix, and share memory.
  * - c: f32 or state. ADD_V2: [1, h q]. COSINE: beta, [1, h] or [1, 1]. Else absent.
  * - bias: state [m, h] by edge (csr_t.edge), or absent.
- * - weight: f32 [m] by edge, >= 0: how often the edge counts; NULL: once. */
+ * - weight: f32 [m] by edge, >= 0: how often the edge counts; NULL: once. An edge of weight 0 has
+ * score -inf, whatever its ends are.
+ * - heads: 1 to HG_ATTENTION_HEADS. */
 struct hg__attention {
 	hg_score score;
 	int heads;

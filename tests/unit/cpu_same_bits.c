@@ -105,6 +105,61 @@ static void run_edges(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 	hg_graph_free(g.graph);
 }
 
+static void run_attention(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
+{
+	struct graph g = make_graph(ctx);
+	static const int head_counts[] = {1, 3, 8, 16}, widths[] = {8, 5, 8, 20};
+	const int64_t step = 5;
+	for (int i = 0; i < 4 * HG_SCORE_COUNT; i++) {
+		const hg_score score = (hg_score)(i / 4);
+		const int heads = head_counts[i % 4], d = widths[i % 4], add = score == HG_SCORE_ADD,
+		          q = heads * (add ? 1 : d);
+		struct hg__attention_args a = {.csr = g.csr,
+		                               .of = {.score = score,
+		                                      .heads = heads,
+		                                      .slope = 0.25f,
+		                                      .scale = 0.5f,
+		                                      .q = normal(dtype, NODES, q),
+		                                      .k = normal(dtype, NODES, q),
+		                                      .v = normal(dtype, NODES, heads * d),
+		                                      .c = normal(dtype, 1, q),
+		                                      .bias = normal(dtype, EDGES, heads),
+		                                      .dropout = {i % 2 ? 0.3f : 0.0f, 77, &step}},
+		                               .y = empty(dtype, NODES, heads * d),
+		                               .softmax = empty(HG_F32, NODES, heads * (1 + add))};
+		if (score == HG_SCORE_COSINE)
+			a.of.c = normal(dtype, 1, heads);
+		if (add)
+			a.plus = empty(dtype, NODES, heads * d);
+		CHECK_OK(k->attention.run(ctx, &a));
+		keep(&a.y);
+		keep(&a.softmax);
+		keep(&a.plus);
+		struct hg__attention_back_args b = {.csr = g.csr,
+		                                    .csr_t = g.csr_t,
+		                                    .of = a.of,
+		                                    .y = a.y,
+		                                    .softmax = a.softmax,
+		                                    .plus = a.plus,
+		                                    .dy = normal(dtype, NODES, heads * d),
+		                                    .dq = empty(dtype, NODES, q),
+		                                    .dk = empty(dtype, NODES, q),
+		                                    .dv = empty(dtype, NODES, heads * d),
+		                                    .dbias = empty(dtype, EDGES, heads)};
+		if (score >= HG_SCORE_COSINE)
+			b.dc = empty(HG_F32, 1, a.of.c.cols);
+		CHECK_OK(k->attention_back.run(ctx, &b));
+		const struct hg__mat *const results[] = {&b.dq, &b.dk, &b.dv, &b.dc, &b.dbias};
+		for (int r = 0; r < 5; r++)
+			keep(results[r]);
+		struct hg__mat p = empty(dtype, EDGES, heads);
+		CHECK_OK(k->attention_weights.run(
+		    ctx, &(struct hg__attention_weights_args){g.csr, a.of, a.softmax, p}));
+		keep(&p);
+	}
+	hg_graph_free(g.graph);
+}
+
 static void run_elementwise(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
 {
 	const int64_t step = 3;
@@ -367,9 +422,11 @@ static void same_bits_everywhere(void)
 		const char *name;
 		case_fn run;
 	} groups[] = {
-	    {"spmm", run_spmm},   {"spmm of ones", run_spmm_ones},  {"spmm_max", run_spmm_max},
-	    {"edges", run_edges}, {"elementwise", run_elementwise}, {"sums", run_reductions},
-	    {"norms", run_norms}, {"losses", run_losses},           {"readout", run_readout},
+	    {"spmm", run_spmm},           {"spmm of ones", run_spmm_ones},
+	    {"spmm_max", run_spmm_max},   {"edges", run_edges},
+	    {"attention", run_attention}, {"elementwise", run_elementwise},
+	    {"sums", run_reductions},     {"norms", run_norms},
+	    {"losses", run_losses},       {"readout", run_readout},
 	    {"optim", run_optim},
 	};
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)

@@ -1,20 +1,332 @@
-#include "kernels/cpu/rows.h"
+/* Attention (kernels/attention.h):
+ *
+ *     p[e, k] = weight[e] exp(s[e, k]) / sum over the edges f of row i of weight[f] exp(s[f, k])
+ *     Y[i, c] = sum over the edges e = (i, j) of row i of mask[e, k] p[e, k] V[j, c]
+ *
+ * The state of a row part is, for every head, the largest score and the sums of exp(s - largest)
+ * over all edges and over those whose score is positive before f, and the sums of V weighted with
+ * them. A part in several spans rescales its state where the largest score grows. The states of a
+ * split row are in its staging slots, and are combined in slot order. */
+#include "kernels/cpu/attention_gather.h"
+#include "kernels/cpu/attention_score.h"
+#include "kernels/cpu/guard.h"
+#include "kernels/cpu/log.h"
+
+#include <omp.h>
+
+/* The state of a part: three statistics of 16 heads, and one or two rows of sums. */
+enum { MAX = 0, SUM = HG__LANES, POSITIVE = 2 * HG__LANES, SUMS = 3 * HG__LANES };
+
+struct job {
+	const struct hg__attention_args *a;
+	struct hg__scores scores;
+	struct hg__gather gather;
+	int positive, two; /* ADD; and with `plus` */
+	int64_t width;     /* columns of V in whole vectors */
+	int64_t state;     /* numbers of a state */
+	float *stage;      /* [2 * items, state] */
+	float *thread;     /* [threads, state + columns of Q in whole vectors] */
+	int64_t thread_size;
+};
+
+/* The buffers of a span. max, sum and positive are those of each part and head. */
+struct buffers {
+	float x[HG__SPAN_ROOM], w[HG__SPAN_ROOM], w_positive[HG__SPAN_ROOM], mask[HG__SPAN_ROOM];
+	float max[HG__SPAN_ROOM], sum[HG__SPAN_ROOM], positive[HG__SPAN_ROOM];
+};
+
+/* What scores are relative to: their maximum, or 0 if it is -inf. */
+HG__INLINE hg__v16 shift_of(hg__v16 max)
+{
+	const hg__v16 zero = {0};
+	return hg__vselect(max == hg__vset(-INFINITY), zero, max);
+}
+
+/* ---- the end of a row ---- */
+
+static void store_sums(const struct job *job, const struct hg__mat *y, int64_t row,
+                       const float *inverse, float *sums)
+{
+	const hg__v16 only = hg__vset(inverse[0]);
+	for (int64_t c = 0; c < job->width; c += HG__LANES) {
+		hg__v16 factor = only;
+		if (job->gather.head)
+			factor = hg__vspread(inverse, *(const hg__i16_unaligned *)(job->gather.head + c));
+		hg__vstore(sums + c, factor * hg__vload(sums + c));
+	}
+	hg__guard_numbers(&job->a->overflow, y->cols, sums);
+	hg__row_put(y, row, 0, y->cols, sums);
+}
+
+static void finish_row(const struct job *job, int64_t row, float *state)
+{
+	const struct hg__attention_args *a = job->a;
+	const int heads = a->of.heads;
+	const hg__v16 sum = hg__vload(state + SUM), zero = {0};
+	const hg__i16 none = sum == zero;
+	const hg__v16 inverse = hg__vselect(none, zero, 1.0f / sum);
+	float inverses[HG__LANES], lse[HG__LANES], *softmax = hg__at(&a->softmax, row, 0);
+	hg__vstore(inverses, inverse);
+	hg__vstore(lse, hg__vselect(none, hg__vset(-INFINITY), hg__vload(state + MAX) + hg__vlog(sum)));
+	hg__vstore_n(softmax, hg__vload(lse), heads);
+	if (job->positive)
+		hg__vstore_n(softmax + heads, inverse * hg__vload(state + POSITIVE), heads);
+	store_sums(job, &a->y, row, inverses, state + SUMS);
+	if (job->two)
+		store_sums(job, &a->plus, row, inverses, state + SUMS + job->width);
+}
+
+/* ---- a span ---- */
+
+/* Multiplies the sums of a state by a factor for each head. */
+static void rescale(const struct job *job, hg__v16 factor, float *state)
+{
+	float factors[HG__LANES];
+	hg__vstore(factors, factor);
+	hg__vstore(state + SUM, factor * hg__vload(state + SUM));
+	hg__vstore(state + POSITIVE, factor * hg__vload(state + POSITIVE));
+	for (int64_t c = 0; c < job->width * (1 + job->two); c += HG__LANES) {
+		hg__v16 f = hg__vset(factors[0]);
+		if (job->gather.head)
+			f = hg__vspread(factors,
+			                *(const hg__i16_unaligned *)(job->gather.head + c % job->width));
+		hg__vstore(state + SUMS + c, f * hg__vload(state + SUMS + c));
+	}
+}
+
+static float *state_of(const struct job *job, const struct hg__part *part, float *own)
+{
+	return part->slot < 0 ? own : job->stage + part->slot * job->state;
+}
+
+/* Subtracts from the scores w of each part the largest. If the part began in an earlier span, its
+ * state counts too, and is rescaled. */
+static void subtract_max(const struct job *job, const struct hg__span *span, float *own,
+                         struct buffers *b)
+{
+	const int pitch = job->scores.pitch;
+	for (int i = 0; i < span->parts; i++) {
+		const struct hg__part *part = &span->part[i];
+		float *w = b->w + hg__part_at(span, part, pitch);
+		const int64_t numbers = hg__part_numbers(part, pitch);
+		hg__v16 max = hg__heads_max(pitch, w, numbers);
+		if (!span->begins) {
+			float *state = state_of(job, part, own);
+			const hg__v16 before = hg__repeat_heads(pitch, state + MAX);
+			max = hg__vlarger(before, max);
+			rescale(job, hg__vexp(before - shift_of(max)), state);
+		}
+		hg__put_heads(pitch, b->max + i * pitch, max);
+		const hg__v16 shift = shift_of(max);
+		int64_t c = 0;
+		for (; c + HG__LANES <= numbers; c += HG__LANES)
+			hg__vstore(w + c, hg__vload(w + c) - shift);
+		if (c < numbers)
+			hg__vstore_n(w + c, hg__vload(w + c) - shift, (int)(numbers - c));
+	}
+}
+
+/* w = weight exp(w), and the same where the score before f, x, is positive. */
+static void exponentials(const struct job *job, const struct hg__span *span, struct buffers *b)
+{
+	const int64_t numbers = (int64_t)span->entries * job->scores.pitch;
+	const hg__v16 zero = {0};
+	for (int64_t i = 0; i < numbers; i += HG__LANES)
+		hg__vstore(b->w + i, hg__vexp(hg__vload(b->w + i)));
+	hg__apply_weights(&job->scores, span, b->w);
+	for (int64_t i = 0; i < numbers && job->positive; i += HG__LANES)
+		hg__vstore(b->w_positive + i,
+		           hg__vselect(hg__vload(b->x + i) > zero, hg__vload(b->w + i), zero));
+}
+
+static void sum_parts(const struct job *job, const struct hg__span *span, struct buffers *b)
+{
+	const int pitch = job->scores.pitch;
+	for (int i = 0; i < span->parts; i++) {
+		const int64_t at = hg__part_at(span, &span->part[i], pitch),
+		              numbers = hg__part_numbers(&span->part[i], pitch);
+		hg__put_heads(pitch, b->sum + i * pitch, hg__heads_sum(pitch, b->w + at, numbers));
+		if (job->positive)
+			hg__put_heads(pitch, b->positive + i * pitch,
+			              hg__heads_sum(pitch, b->w_positive + at, numbers));
+	}
+}
+
+static void drop(const struct job *job, const struct hg__span *span, struct buffers *b)
+{
+	const int64_t numbers = (int64_t)span->entries * job->scores.pitch;
+	hg__span_masks(&job->scores, span, b->mask);
+	for (int64_t i = 0; i < numbers; i += HG__LANES) {
+		const hg__v16 mask = hg__vload(b->mask + i);
+		hg__vstore(b->w + i, mask * hg__vload(b->w + i));
+		if (job->two)
+			hg__vstore(b->w_positive + i, mask * hg__vload(b->w_positive + i));
+	}
+}
+
+/* Adds the sums of part i to its state, and ends the row if this is all of it. */
+static void add_part(const struct job *job, const struct hg__span *span, int i,
+                     const struct buffers *b, float *own)
+{
+	const int pitch = job->scores.pitch;
+	const struct hg__part *part = &span->part[i];
+	const int64_t at = hg__part_at(span, part, pitch);
+	float *state = state_of(job, part, own);
+	const hg__v16 zero = {0}, sum = span->begins ? zero : hg__vload(state + SUM),
+	              positive = span->begins ? zero : hg__vload(state + POSITIVE);
+	const struct hg__gathered e = {.col = job->a->csr.col + part->begin,
+	                               .n = part->end - part->begin,
+	                               .a = b->w + at,
+	                               .b = b->w_positive + at,
+	                               .begins = span->begins,
+	                               .to_a = state + SUMS,
+	                               .to_b = state + SUMS + job->width};
+	hg__vstore(state + MAX, hg__vload_n(b->max + i * pitch, pitch));
+	hg__vstore(state + SUM, sum + hg__vload_n(b->sum + i * pitch, pitch));
+	if (job->positive)
+		hg__vstore(state + POSITIVE, positive + hg__vload_n(b->positive + i * pitch, pitch));
+	if (job->two)
+		hg__gather_rows(HG__TERMS_TWO, &job->gather, &e);
+	else
+		hg__gather_rows(HG__TERMS_ONE, &job->gather, &e);
+	if (part->slot < 0 && span->ends)
+		finish_row(job, part->row, state);
+}
+
+static void attend_group(const struct job *job, int64_t group)
+{
+	float *own = job->thread + omp_get_thread_num() * job->thread_size;
+	struct hg__scores scores = job->scores;
+	struct hg__walk walk = hg__walk_begin(&job->a->csr, scores.pitch, group);
+	struct hg__span span;
+	struct buffers b;
+	scores.own_row = own + job->state;
+	while (hg__span_next(&walk, &span)) {
+		hg__span_scores(&scores, &span, b.x, NULL);
+		hg__span_values(&scores, &span, b.x, b.w);
+		subtract_max(job, &span, own, &b);
+		exponentials(job, &span, &b);
+		sum_parts(job, &span, &b);
+		if (scores.drops)
+			drop(job, &span, &b);
+		for (int i = 0; i < span.parts; i++)
+			add_part(job, &span, i, &b, own);
+	}
+}
+
+/* Combines the states of the parts of split row s in the order of their slots, and ends the row. */
+static void attend_split_row(const struct job *job, int64_t s)
+{
+	const struct hg__plan *plan = job->a->csr.plan;
+	float *own = job->thread + omp_get_thread_num() * job->thread_size;
+	hg__v16 max = hg__vset(-INFINITY);
+	for (int64_t k = plan->split_first[s]; k <= plan->split_last[s]; k++)
+		max =
+		    hg__vlarger(hg__vload(job->stage + hg__split_slot(plan, s, k) * job->state + MAX), max);
+	memset(own, 0, (size_t)job->state * sizeof *own);
+	for (int64_t k = plan->split_first[s]; k <= plan->split_last[s]; k++) {
+		float *part = job->stage + hg__split_slot(plan, s, k) * job->state;
+		rescale(job, hg__vexp(hg__vload(part + MAX) - shift_of(max)), part);
+		for (int64_t c = SUM; c < job->state; c += HG__LANES)
+			hg__vstore(own + c, hg__vload(own + c) + hg__vload(part + c));
+	}
+	hg__vstore(own + MAX, max);
+	finish_row(job, plan->split_row[s], own);
+}
+
+/* ---- the call ---- */
+
+/* Numbers of the workspace, one part after the other. */
+struct layout {
+	int64_t state, thread_size, stage, thread, c, inverse_q, inverse_k, head;
+};
+
+static struct layout layout_of(const hg_context *ctx, const struct hg__attention_args *a)
+{
+	const int64_t h = a->of.heads, cosine = a->of.score == HG_SCORE_COSINE,
+	              width = hg__whole(a->of.v.cols), q = hg__whole(a->of.q.cols);
+	struct layout l = {.state = SUMS + width * (a->plus.data ? 2 : 1)};
+	l.thread_size = l.state + q;
+	l.stage = hg__splits(&a->csr) ? 2 * hg__items(&a->csr) * l.state : 0;
+	l.thread = ctx->threads * l.thread_size;
+	l.c = q + HG__LANES;
+	l.inverse_q = cosine * hg__whole(a->csr.rows * h);
+	l.inverse_k = cosine * hg__whole(a->csr.cols * h);
+	l.head = width;
+	return l;
+}
+
+static size_t layout_bytes(const struct layout *l)
+{
+	return (size_t)(l->stage + l->thread + l->c + l->inverse_q + l->inverse_k + l->head) *
+	       sizeof(float);
+}
+
+size_t HG__CPU(attention_workspace)(const hg_context *ctx, const struct hg__attention_args *a)
+{
+	const struct layout l = layout_of(ctx, a);
+	return layout_bytes(&l);
+}
+
+static hg_status prepare(hg_context *ctx, const struct hg__attention_args *a, struct job *job)
+{
+	const struct layout l = layout_of(ctx, a);
+	void *memory;
+	HG__TRY(hg__workspace(ctx, layout_bytes(&l), &memory));
+	float *c = (float *)memory + l.stage + l.thread;
+	int32_t *head = (int32_t *)(void *)(c + l.c + l.inverse_q + l.inverse_k);
+	*job = (struct job){.a = a,
+	                    .positive = a->of.score == HG_SCORE_ADD,
+	                    .two = a->plus.data != NULL,
+	                    .width = hg__whole(a->of.v.cols),
+	                    .state = l.state,
+	                    .stage = memory,
+	                    .thread = (float *)memory + l.stage,
+	                    .thread_size = l.thread_size};
+	hg__prepare_c(&a->of, c);
+	hg__gather_heads(a->of.v.cols, a->of.heads, head);
+	job->scores = hg__scores_of(&a->of, &a->csr, 0, c);
+	hg__scores_inverse(&job->scores, c + l.c, c + l.c + l.inverse_q);
+	job->gather = (struct hg__gather){.x = a->of.v, .pitch = job->scores.pitch};
+	if (a->of.heads > 1)
+		job->gather.head = head;
+	return HG_OK;
+}
+
+static int fits(const struct hg__attention_args *a)
+{
+	const int add = a->of.score == HG_SCORE_ADD;
+	return hg__scores_fit(&a->of, &a->csr) && a->of.v.rows == a->csr.cols &&
+	       a->of.v.cols % a->of.heads == 0 && a->y.rows == a->csr.rows &&
+	       a->y.cols == a->of.v.cols && a->softmax.dtype == HG_F32 &&
+	       a->softmax.rows == a->csr.rows && a->softmax.cols == a->of.heads * (1 + add) &&
+	       (!a->plus.data || (add && hg__same(&a->plus, &a->y)));
+}
 
 hg_status HG__CPU(attention)(hg_context *ctx, const struct hg__attention_args *a)
 {
-	(void)a;
-	return hg__fail(ctx, HG_ERR_UNSUPPORTED, "attention: not yet");
+	struct job job;
+	HG__TRY(hg__has_number(ctx, "attention", "score", (int)a->of.score, HG_SCORE_COUNT));
+	HG__TRY(HG__FIT(ctx, fits(a), "attention", &a->of.q, &a->of.k, &a->of.v, &a->of.c, &a->of.bias,
+	                &a->y, &a->softmax, &a->plus));
+	if (a->csr.rows == 0)
+		return HG_OK;
+	HG__TRY(prepare(ctx, a, &job));
+	const int64_t groups = hg__groups(&a->csr), splits = hg__splits(&a->csr),
+	              inverses = hg__inverse_rows(&job.scores);
+	const int team = hg__team(ctx, (a->csr.m + a->csr.rows) * (a->y.cols + a->of.q.cols));
+#pragma omp parallel num_threads(team)
+	{
+		float *row = job.thread + omp_get_thread_num() * job.thread_size + job.state;
+#pragma omp for schedule(static)
+		for (int64_t i = 0; i < inverses; i++)
+			hg__inverse_norms(&job.scores, i, row);
+#pragma omp for schedule(dynamic)
+		for (int64_t g = 0; g < groups; g++)
+			attend_group(&job, g);
+#pragma omp for schedule(static)
+		for (int64_t s = 0; s < splits; s++)
+			attend_split_row(&job, s);
+	}
+	return HG_OK;
 }
-HG__NO_WORKSPACE(attention, attention_args)
-hg_status HG__CPU(attention_back)(hg_context *ctx, const struct hg__attention_back_args *a)
-{
-	(void)a;
-	return hg__fail(ctx, HG_ERR_UNSUPPORTED, "attention: not yet");
-}
-HG__NO_WORKSPACE(attention_back, attention_back_args)
-hg_status HG__CPU(attention_weights)(hg_context *ctx, const struct hg__attention_weights_args *a)
-{
-	(void)a;
-	return hg__fail(ctx, HG_ERR_UNSUPPORTED, "attention: not yet");
-}
-HG__NO_WORKSPACE(attention_weights, attention_weights_args)

@@ -42,6 +42,17 @@ HG__INLINE struct hg__quads hg__philox_8(uint64_t key, struct hg__quads x)
 	return x;
 }
 
+/* Stores the words of eight quads one quad after the other: out [8][4]. */
+HG__INLINE void hg__put_quads(struct hg__quads x, uint32_t *out)
+{
+	const hg__words first = (x.w[0] & 0xFFFFFFFFu) | (x.w[1] << 32),
+	                second = (x.w[2] & 0xFFFFFFFFu) | (x.w[3] << 32);
+	const hg__words low = __builtin_shufflevector(first, second, 0, 8, 1, 9, 2, 10, 3, 11);
+	const hg__words high = __builtin_shufflevector(first, second, 4, 12, 5, 13, 6, 14, 7, 15);
+	memcpy(out, &low, sizeof(low));
+	memcpy(out + 2 * HG__DRAW, &high, sizeof(high));
+}
+
 /* The random words of one tape node in one training step. Its rows have `quads` quads. */
 struct hg__stream {
 	uint64_t key;
@@ -66,13 +77,7 @@ HG__INLINE void hg__draw(const struct hg__stream *stream, int64_t row, int64_t q
 		memcpy(&x.w[0], rows, sizeof(rows));
 		memcpy(&x.w[2], quads, sizeof(quads));
 		x.w[1] = x.w[0] >> 32;
-		x = hg__philox_8(stream->key, x);
-		const hg__words first = (x.w[0] & 0xFFFFFFFFu) | (x.w[1] << 32),
-		                second = (x.w[2] & 0xFFFFFFFFu) | (x.w[3] << 32);
-		const hg__words low = __builtin_shufflevector(first, second, 0, 8, 1, 9, 2, 10, 3, 11);
-		const hg__words high = __builtin_shufflevector(first, second, 4, 12, 5, 13, 6, 14, 7, 15);
-		memcpy(out + 4 * i, &low, sizeof(low));
-		memcpy(out + 4 * i + 2 * HG__DRAW, &high, sizeof(high));
+		hg__put_quads(hg__philox_8(stream->key, x), out + 4 * i);
 	}
 }
 

@@ -1,0 +1,227 @@
+/* The walk of the attention kernels over the edges of a graph. A span is a run of neighbouring row
+ * parts (items.h) with at most HG__SPAN_NUMBERS scores. The scores of a span are contiguous,
+ * [edges, pitch], where the pitch is the number of heads, rounded up to a power of two. Sixteen
+ * lanes then hold all heads of 16 / pitch edges, and rows of a few edges fill vectors as well as
+ * long ones. A part of more edges than a span holds is walked in several spans, which are cut at
+ * the same edges whatever comes before the part. */
+#ifndef HG_KERNELS_CPU_ATTENTION_PARTS_H
+#define HG_KERNELS_CPU_ATTENTION_PARTS_H
+
+#include "kernels/cpu/items.h"
+
+/* The numbers of a buffer of scores: 4 kB. The backward pass has six such buffers, which stay in
+ * the first-level cache. Vectors may be read up to 15 numbers behind the last. */
+#define HG__SPAN_NUMBERS 1024
+#define HG__SPAN_ROOM (HG__SPAN_NUMBERS + HG__LANES)
+#define HG__SPAN_PARTS 128
+
+/* Several items make a group, which a thread walks as a whole: items of small graphs have few
+ * rows. A group has about this many rows and edges. */
+#define HG__GROUP_WORK 256
+
+struct hg__span {
+	int64_t first; /* the first entry */
+	int entries, parts;
+	/* Whether the span has the first, and the last, entries of its parts. Only a span of a single
+	 * part may lack either. */
+	int begins, ends;
+	struct hg__part part[HG__SPAN_PARTS];
+};
+
+struct hg__walk {
+	const struct hg__csr *csr;
+	int pitch;
+	int64_t k, k_end; /* the item, and the end of the group */
+	struct hg__item item;
+	struct hg__part next; /* the part that comes next, from entry `at` on; row -1: not known */
+	int64_t at;
+};
+
+HG__INLINE int64_t hg__group_items(const struct hg__csr *csr)
+{
+	const int64_t work = csr->plan && csr->plan->item_work > 0 ? csr->plan->item_work : 1;
+	return work < HG__GROUP_WORK ? HG__GROUP_WORK / work : 1;
+}
+
+HG__INLINE int64_t hg__groups(const struct hg__csr *csr)
+{
+	return hg__ceil_div(hg__items(csr), hg__group_items(csr));
+}
+
+HG__INLINE struct hg__walk hg__walk_begin(const struct hg__csr *csr, int pitch, int64_t group)
+{
+	const int64_t items = hg__group_items(csr), first = group * items;
+	return (struct hg__walk){.csr = csr,
+	                         .pitch = pitch,
+	                         .k = first,
+	                         .k_end = hg__min(first + items, hg__items(csr)),
+	                         .item = hg__item_begin(csr, first),
+	                         .next = {.row = -1}};
+}
+
+/* Finds the next part, unless it is known. Returns 0 at the end of the group. */
+HG__INLINE int hg__walk_find(struct hg__walk *w)
+{
+	if (w->next.row >= 0)
+		return 1;
+	while (!hg__part_next(w->csr, &w->item, &w->next)) {
+		if (++w->k >= w->k_end)
+			return 0;
+		w->item = hg__item_begin(w->csr, w->k);
+	}
+	w->at = w->next.begin;
+	return 1;
+}
+
+/* Makes a span of the next edges of a part that is longer than a span. */
+HG__INLINE void hg__walk_cut(struct hg__walk *w, int64_t most, struct hg__span *span)
+{
+	const int64_t end = hg__min(w->at + most, w->next.end);
+	span->part[0] = (struct hg__part){w->next.row, w->at, end, w->next.slot};
+	span->parts = 1;
+	span->first = w->at;
+	span->entries = (int)(end - w->at);
+	span->begins = w->at == w->next.begin;
+	span->ends = end == w->next.end;
+	w->at = end;
+	if (span->ends)
+		w->next.row = -1;
+}
+
+/* Returns 0 at the end of the group. */
+static inline int hg__span_next(struct hg__walk *w, struct hg__span *span)
+{
+	const int64_t most = HG__SPAN_NUMBERS / w->pitch,
+	              parts = hg__min(most, (int64_t)HG__SPAN_PARTS);
+	span->first = 0;
+	span->parts = span->entries = 0;
+	span->begins = span->ends = 1;
+	while (hg__walk_find(w)) {
+		const int64_t entries = w->next.end - w->next.begin;
+		if (span->parts == 0 && entries > most) {
+			hg__walk_cut(w, most, span);
+			return 1;
+		}
+		if (span->parts == parts || span->entries + entries > most)
+			return 1;
+		if (span->parts == 0)
+			span->first = w->next.begin;
+		span->part[span->parts++] = w->next;
+		span->entries += (int)entries;
+		w->next.row = -1;
+	}
+	return span->parts > 0;
+}
+
+/* The numbers of a part in a buffer of scores: where they begin, and how many there are. */
+HG__INLINE int64_t hg__part_at(const struct hg__span *span, const struct hg__part *part, int pitch)
+{
+	return (part->begin - span->first) * pitch;
+}
+
+HG__INLINE int64_t hg__part_numbers(const struct hg__part *part, int pitch)
+{
+	return (part->end - part->begin) * pitch;
+}
+
+/* ---- the lanes of an edge, and of a part ---- */
+
+/* The number of heads, rounded up to a power of two: 1, 2, 4, 8 or 16. */
+HG__INLINE int hg__pitch(int heads)
+{
+	int pitch = 1;
+	while (pitch < heads)
+		pitch *= 2;
+	return pitch;
+}
+
+/* A number of columns in whole vectors. */
+HG__INLINE int64_t hg__whole(int64_t cols)
+{
+	return hg__ceil_div(cols, HG__LANES) * HG__LANES;
+}
+
+/* Stores the first `pitch` lanes. */
+HG__INLINE void hg__put_heads(int pitch, float *to, hg__v16 v)
+{
+	if (pitch == 16) {
+		hg__vstore(to, v);
+	} else if (pitch == 8) {
+		const hg__v8 low = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
+		memcpy(to, &low, sizeof low);
+	} else if (pitch == 4) {
+		const hg__v4 low = __builtin_shufflevector(v, v, 0, 1, 2, 3);
+		memcpy(to, &low, sizeof low);
+	} else {
+		to[0] = v[0];
+		if (pitch == 2)
+			to[1] = v[1];
+	}
+}
+
+/* The first `pitch` numbers of a table of 16, repeated. */
+HG__INLINE hg__v16 hg__repeat_heads(int pitch, const float *table)
+{
+	const hg__i16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+	return hg__vspread(table, lane & (pitch - 1));
+}
+
+/* The larger number in every lane; b where a is NaN or b is. */
+HG__INLINE hg__v16 hg__vlarger(hg__v16 a, hg__v16 b)
+{
+#if defined(__AVX512F__)
+	return (hg__v16)_mm512_max_ps((__m512)a, (__m512)b);
+#else
+	return hg__vselect(a > b, a, b);
+#endif
+}
+
+HG__INLINE hg__v16 hg__vswap8(hg__v16 v)
+{
+	return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+
+/* For every head the largest of the numbers of a part, in all lanes of the head; -inf if there are
+ * none. A NaN is passed over. */
+HG__INLINE hg__v16 hg__heads_max(int pitch, const float *x, int64_t numbers)
+{
+	const hg__i16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+	hg__v16 max = hg__vset(-INFINITY);
+	int64_t i = 0;
+	for (; i + HG__LANES <= numbers; i += HG__LANES)
+		max = hg__vlarger(hg__vload(x + i), max);
+	if (i < numbers)
+		max = hg__vlarger(
+		    hg__vselect(lane < (int32_t)(numbers - i), hg__vload(x + i), hg__vset(-INFINITY)), max);
+	if (pitch <= 8)
+		max = hg__vlarger(hg__vswap8(max), max);
+	if (pitch <= 4)
+		max = hg__vlarger(hg__vswap4(max), max);
+	if (pitch <= 2)
+		max = hg__vlarger(hg__vswap2(max), max);
+	if (pitch <= 1)
+		max = hg__vlarger(hg__vswap1(max), max);
+	return max;
+}
+
+/* For every head the sum of the numbers of a part, in all lanes of the head. */
+HG__INLINE hg__v16 hg__heads_sum(int pitch, const float *x, int64_t numbers)
+{
+	hg__v16 sum = {0};
+	int64_t i = 0;
+	for (; i + HG__LANES <= numbers; i += HG__LANES)
+		sum += hg__vload(x + i);
+	if (i < numbers)
+		sum += hg__vload_n(x + i, (int)(numbers - i));
+	if (pitch <= 8)
+		sum += hg__vswap8(sum);
+	if (pitch <= 4)
+		sum += hg__vswap4(sum);
+	if (pitch <= 2)
+		sum += hg__vswap2(sum);
+	if (pitch <= 1)
+		sum += hg__vswap1(sum);
+	return sum;
+}
+
+#endif
