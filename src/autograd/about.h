@@ -131,7 +131,6 @@ struct hg__about {
 	const char *operand[HG__MAX_IN];
 	unsigned addends;       /* bit i: operand i is added, so that 0 leaves the rest of the result */
 	enum hg__rows_are rows; /* for ops with a graph */
-	unsigned edges;         /* bit i: the rows of operand i are edges of the graph */
 	enum hg__critical critical;
 	int critical_operand;
 	/* In the backward pass numbers as large as the gradient of the result cancel each other. A

@@ -2,14 +2,22 @@
  * pointers of a batch, and tiles. Graphs build and keep these themselves. */
 #include "autograd/program.h"
 
+/* Has each edge a value: a weight, or a row of an operand? */
+static int has_edge_values(const struct hg__node *node)
+{
+	int values = hg_graph_is_weighted(node->graph);
+	for (int i = 0; i < node->n_in; i++)
+		values |= node->in[i] >= 0 && node->op->edges >> i & 1u;
+	return values;
+}
+
 /* Does the backward of this node need the transpose? *edge: it also needs the position of each edge
  * in the original graph, to find the edge's value. */
 static int needs_transpose(const struct hg__recording *recording, const struct hg__tape_plan *plan,
                            int64_t k, int *edge)
 {
 	const struct hg__node *node = &recording->entry[k].node;
-	*edge = !(node->op->traits & HG__UNIT_EDGES && (node->n_in < 2 || node->in[1] < 0) &&
-	          !hg_graph_is_weighted(node->graph));
+	*edge = !(node->op->traits & HG__UNIT_EDGES) || has_edge_values(node);
 	return node->op->traits & HG__TRANSPOSE && plan->entry[k].back;
 }
 
@@ -58,12 +66,8 @@ static int sums_neighbours(const struct hg__recording *recording, const struct h
                            int64_t k)
 {
 	const struct hg__node *node = &recording->entry[k].node;
-	int edge = 0;
-	if (!plan->entry[k].alive || !(node->op->traits & HG__UNIT_EDGES) ||
-	    node->accumulate != HG_ACC_F32)
-		return 0;
-	(void)needs_transpose(recording, plan, k, &edge);
-	return !edge && recording->value[node->in[0]].dtype == HG_F16;
+	return plan->entry[k].alive && node->op->traits & HG__TILES && node->accumulate == HG_ACC_F32 &&
+	       !has_edge_values(node) && recording->value[node->in[0]].dtype == HG_F16;
 }
 
 /* Tiles only make sums faster, so they get the memory that the run leaves. */

@@ -28,8 +28,8 @@ enum hg__op_traits {
 	HG__LOSS = 16u,       /* output f32 [1, 1] */
 	HG__RANDOM = 32u,     /* draws from the step's random stream */
 	HG__BATCH = 64u,      /* needs the graph's batch pointers */
-	/* backward does not read csr_t.edge if operand 1 is absent and the graph is unweighted, so the
-	 * tape need not build it (spmm) */
+	/* backward reads csr_t.edge only for the operands in op->edges and for the weights of the graph.
+	 * Without either, the tape need not build it. */
 	HG__UNIT_EDGES = 128u,
 	/* the result is cheap to compute and much larger than the operands, so the tape may compute it
 	 * a second time for backward instead of keeping it (plan.c) */
@@ -43,7 +43,12 @@ enum hg__op_traits {
 	/* forward passes call->overflow to the kernel that stores the result, which then checks each
 	 * element for overflow; without this trait the tape runs a separate check after the op */
 	HG__GUARDS_STORE = 2048u,
-	HG__CASTS = 4096u /* the result is operand 0 in another float type */
+	HG__CASTS = 4096u, /* the result is operand 0 in another float type */
+	/* both directions are sums of halves over neighbours, which may use tiles where every edge has
+	 * weight 1 (core/plan_tiles.h) */
+	HG__TILES = 8192u,
+	/* the graph's weights say how often an edge counts, so none of them may be negative */
+	HG__COUNTS_EDGES = 16384u
 };
 
 struct hg__shape {
@@ -107,7 +112,7 @@ struct hg__infer {
  *                  adds up the gradients of several uses.
  *     Types        A gradient has the type of its operand, except that of a parameter that is
  *                  summed over many rows, which is f32. (Not f32: parameters of elementwise ops,
- *                  and operand 0 of ops without HG__WIDE_SUMS.) */
+ *                  operand 0 of ops without HG__WIDE_SUMS, and operands in op->one_type.) */
 struct hg__call {
 	hg_context *ctx;
 	const struct hg__kernels *k;
@@ -205,6 +210,10 @@ struct hg__op {
 	 * f32 operand is narrowed if its bound proves that it fits f16, otherwise the others are
 	 * widened. Operands without a bit (labels, masks, f32 gains) are left alone. */
 	unsigned same;
+	/* Bit i: the rows of operand i are edges of the graph. */
+	unsigned edges;
+	/* Bit i: the gradient of operand i has the type of the operand, also if that is a parameter. */
+	unsigned one_type;
 	/* Bit i: the gradient of operand i equals the gradient of the result. If the operand has no
 	 * other use, the tape gives both the same memory: then din[i] is dout, and backward has nothing
 	 * to do for it. */

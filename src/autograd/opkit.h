@@ -83,6 +83,15 @@ static inline struct hg__mat hg__mat_row(struct hg__mat mat, int64_t row)
 	return mat;
 }
 
+/* Columns first .. first + count - 1 of a matrix as a matrix. */
+static inline struct hg__mat hg__mat_cols(struct hg__mat mat, int64_t first, int64_t count)
+{
+	if (mat.data)
+		mat.data = (char *)mat.data + (size_t)first * hg_dtype_size(mat.dtype);
+	mat.cols = count;
+	return mat;
+}
+
 /* For hg__op.rescales: every result of the op may be stored rescaled. */
 int hg__always(const struct hg__node *node);
 

@@ -114,13 +114,14 @@ static inline hg_dtype hg__grad_dtype(const struct hg__value *value)
 }
 
 /* The type in which a node writes the gradient of operand i. Gradients of weights and biases are
- * sums over all rows, so they are f32. Where operand 0 is a parameter, its gradient has the type of
- * features, because the kernels want one type there, and it is widened when it is added. */
+ * sums over all rows, so they are f32. Where operand 0 is a parameter, or another one of which the
+ * op says so, its gradient has the type of features, because the kernels want one type there, and
+ * it is widened when it is added. */
 static inline hg_dtype hg__part_dtype(const struct hg__node *node, int i,
                                       const struct hg__value *operand)
 {
 	const int wide = node->op->traits & HG__WIDE_SUMS && node->accumulate == HG_ACC_F32,
-	          one_type = i == 0 && !wide;
+	          one_type = (i == 0 && !wide) || node->op->one_type >> i & 1u;
 	return one_type || node->op->traits & HG__ELEMENTWISE ? operand->dtype
 	                                                      : hg__grad_dtype(operand);
 }

@@ -74,6 +74,14 @@ static hg_status check_traits(const struct hg__op *op, char *why)
 	if (op->passes >> op->max_in)
 		return hole(why, op, "passes is 0x%x, which names operands beyond the %d it takes",
 		            op->passes, op->max_in);
+	if (op->edges >> op->max_in)
+		return hole(why, op, "edges is 0x%x, which names operands beyond the %d it takes",
+		            op->edges, op->max_in);
+	if (op->one_type >> op->max_in)
+		return hole(why, op, "one_type is 0x%x, which names operands beyond the %d it takes",
+		            op->one_type, op->max_in);
+	if (op->edges && !(op->traits & HG__GRAPH))
+		return hole(why, op, "operands with a row for each edge, without GRAPH");
 	const struct {
 		unsigned trait, needs;
 		const char *sentence;
@@ -81,6 +89,8 @@ static hg_status check_traits(const struct hg__op *op, char *why)
 	    {HG__TRANSPOSE, HG__GRAPH, "TRANSPOSE without GRAPH"},
 	    {HG__BATCH, HG__GRAPH, "BATCH without GRAPH"},
 	    {HG__UNIT_EDGES, HG__TRANSPOSE, "UNIT_EDGES without TRANSPOSE"},
+	    {HG__TILES, HG__UNIT_EDGES, "TILES without UNIT_EDGES"},
+	    {HG__COUNTS_EDGES, HG__GRAPH, "COUNTS_EDGES without GRAPH"},
 	};
 	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
 		if (op->traits & rules[i].trait && !(op->traits & rules[i].needs))
@@ -97,12 +107,12 @@ static hg_status check_about(const struct hg__op *op, char *why)
 	for (int i = op->max_in; i < HG__MAX_IN; i++)
 		if (about->operand[i] || about->operand_brings[i])
 			return hole(why, op, "about: operand %d is named, of %d", i, op->max_in);
-	if ((about->addends | about->edges) >> op->max_in || about->critical_operand >= op->max_in)
+	if (about->addends >> op->max_in || about->critical_operand >= op->max_in)
 		return hole(why, op, "about names operands beyond the %d it takes", op->max_in);
 	if ((about->critical == HG__VARIANCE) != (about->norm != NULL))
 		return hole(why, op, "about: VARIANCE and norm go together");
-	if ((about->rows || about->edges) && !(op->traits & HG__GRAPH))
-		return hole(why, op, "about: rows or edges without GRAPH");
+	if (about->rows && !(op->traits & HG__GRAPH))
+		return hole(why, op, "about: rows without GRAPH");
 	if (about->traits & HG__JOINS_ENDS && !(about->operand[0] && about->operand[1]))
 		return hole(why, op, "about: the scores of both ends have names");
 	return HG_OK;

@@ -157,6 +157,9 @@ HG_NODISCARD hg_status hg__graph_norm(hg_graph *graph, hg_norm norm, const float
 /* The graph's edge weights in CSR order, a device vector of `dtype` (f32, or f16 narrowed once);
  * NULL if the graph is unweighted. For the transpose they are read through csr_t.edge. */
 HG_NODISCARD hg_status hg__graph_weight(hg_graph *graph, hg_dtype dtype, const void **weight);
+/* The least weight of an edge, and the least positive one. Both are 1 if there is none. The first
+ * call copies the weights to the host. */
+HG_NODISCARD hg_status hg__graph_least_weight(hg_graph *graph, float *least, float *positive);
 /* Batch pointers [batch + 1] and the graph number of each node [rows], both on the device. A graph
  * without a batch counts as one graph. */
 HG_NODISCARD hg_status hg__graph_batch(hg_graph *graph, const int64_t **ptr, const int32_t **id);

@@ -26,6 +26,8 @@ struct hg_graph {
 
 	int facts_known, pattern_symmetric;
 	hg_graph_facts facts;
+	int least_weight_known;
+	float least_weight, least_positive;
 
 	/* number of graphs; nodes of the largest, and of the smallest that is not empty */
 	int64_t batch, batch_max, batch_min;

@@ -44,7 +44,7 @@ static void hand_on(struct hg__replay *replay)
 		if (hg__about(node->op)->rows)
 			set_kind(out, row_kind[hg__about(node->op)->rows], node->graph);
 		for (int i = 0; i < node->n_in; i++)
-			if (node->in[i] >= 0 && hg__about(node->op)->edges >> i & 1u)
+			if (node->in[i] >= 0 && node->op->edges >> i & 1u)
 				set_kind(&replay->rows[node->in[i]], HG_ROW_EDGE, node->graph);
 		for (int i = 0; i < node->n_in; i++)
 			if (node->in[i] >= 0 && keeps_rows(tape, node, i))

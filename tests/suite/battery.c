@@ -16,6 +16,8 @@ static const struct {
 
 static int is_tried(const struct hg__op *op, const struct battery_graph *g, int64_t width)
 {
+	if (g->weighted && g->counted != ((op->traits & HG__COUNTS_EDGES) != 0))
+		return 0;
 	return g->width == 0 || (!(op->traits & (HG__GRAPH | HG__ELEMENTWISE)) && width == g->width);
 }
 

@@ -15,6 +15,9 @@
 struct battery_graph {
 	const char *name;
 	int weighted;
+	/* Its weights say how often edges count, as ops with HG__COUNTS_EDGES want it; others do not
+	 * use it. */
+	int counted;
 	/* Not 0: the only width in which this graph is used, and only by ops that need no edges and
 	 * combine rows or columns. Some kernels treat matrices of many rows in another way than small
 	 * ones: with many blocks that have a share each, or, in batch_norm, in the registers of one

@@ -48,6 +48,16 @@ static void hubs(struct coo *e)
 	}
 }
 
+/* Weights of any sign; or how often each edge counts, some of them not at all. */
+enum { WEIGHTED = 1, COUNTED = 2 };
+
+static float draw_weight(int kind)
+{
+	return kind == WEIGHTED     ? (float)(test_uniform() * 2 - 0.5)
+	       : test_below(5) == 0 ? 0.0f
+	                            : (float)(0.25 + 3.0 * test_uniform());
+}
+
 static const struct {
 	const char *name;
 	int64_t n;
@@ -60,11 +70,12 @@ static const struct {
     {"one self loop", 1, 0, self_loop, 0},
     {"ring", 7, 0, cycle, 0},
     {"random, isolated", 40, 0, random_edges, 0},
-    {"random, weighted", 40, 1, random_edges, 0},
+    {"random, weighted", 40, WEIGHTED, random_edges, 0},
     {"hubs", 700, 0, hubs, 0},
     {"2,500 nodes, no edges", 2500, 0, no_edges, 8},
     {"5,000 nodes, no edges", 5000, 0, no_edges, 41},
     {"33,000 nodes, no edges", 33000, 0, no_edges, 3},
+    {"random, counted", 40, COUNTED, random_edges, 0},
 };
 
 /* A batch of three graphs without edges between them: all nodes up to the last that has an edge, no
@@ -102,10 +113,11 @@ int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
 	if (collection[k].weighted) {
 		float *weight = coo_weights(&e);
 		for (int64_t i = 0; i < e.m; i++)
-			weight[i] = (float)(test_uniform() * 2 - 0.5);
+			weight[i] = draw_weight(collection[k].weighted);
 	}
 	g->name = collection[k].name;
-	g->weighted = collection[k].weighted;
+	g->weighted = collection[k].weighted != 0;
+	g->counted = collection[k].weighted == COUNTED;
 	g->width = collection[k].width;
 	g->graph = coo_to_graph(ctx, &e);
 	g->csr = host_csr_sort(e);

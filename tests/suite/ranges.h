@@ -46,8 +46,9 @@ double ranges_amplitude(hg_dtype dtype);
 
 /* A small graph that is difficult: empty rows, duplicates, a hub with more edges than a batch; with
  * or without weights; one graph or a batch. lined_up: its weights are positive, and some rows and
- * columns attain what rules say of the largest degrees. */
-hg_graph *ranges_graph(hg_context *ctx, int lined_up);
+ * columns attain what rules say of the largest degrees. counted: its weights say how often edges
+ * count, so they are not negative either. */
+hg_graph *ranges_graph(hg_context *ctx, int lined_up, int counted);
 
 /* ---- attributes ---- */
 

@@ -109,7 +109,7 @@ static void draw_part(struct part *p, int alone, int lined_up, int weighted)
 }
 
 /* One graph, or a batch of up to three, of which some may be empty. */
-hg_graph *ranges_graph(hg_context *ctx, int lined_up)
+hg_graph *ranges_graph(hg_context *ctx, int lined_up, int counted)
 {
 	struct coo list = coo_empty(0, 0);
 	int64_t ptr[4] = {0};
@@ -123,7 +123,9 @@ hg_graph *ranges_graph(hg_context *ctx, int lined_up)
 	if (weighted) {
 		float *weight = coo_weights(&list);
 		for (int64_t e = 0; e < list.m; e++)
-			weight[e] = draw_weight(kind, lined_up);
+			weight[e] = counted && !lined_up && test_below(6) == 0
+			                ? 0.0f
+			                : draw_weight(kind, lined_up || counted);
 	}
 	hg_graph *graph = coo_graph(ctx, list);
 	CHECK_OK(hg_graph_set_batch(graph, parts, ptr));

@@ -188,7 +188,9 @@ void ranges_run(hg_context *ctx, const struct hg__op *op, int64_t count, struct 
 		if (k % RANGES_PER_GRAPH == 0) {
 			may_line_up = (int)test_below(2);
 			hg_graph_free(w.graph);
-			w.graph = op->traits & HG__GRAPH ? ranges_graph(ctx, may_line_up) : NULL;
+			w.graph = op->traits & HG__GRAPH
+			              ? ranges_graph(ctx, may_line_up, (op->traits & HG__COUNTS_EDGES) != 0)
+			              : NULL;
 		}
 		draw_plan(&plan, &w, op, may_line_up);
 		ranges_case_open(&c, &w, &plan);

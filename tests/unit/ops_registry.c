@@ -167,6 +167,26 @@ static void plant_edges_without_graph(struct hg__op *op)
 	static const struct hg__about about = {.rows = HG__ROWS_EDGES};
 	op->about = &about;
 }
+static void plant_values_without_graph(struct hg__op *op)
+{
+	op->edges = 1u;
+}
+static void plant_values_beyond(struct hg__op *op)
+{
+	op->edges = 2u;
+}
+static void plant_one_type_beyond(struct hg__op *op)
+{
+	op->one_type = 2u;
+}
+static void plant_tiles_without_unit_edges(struct hg__op *op)
+{
+	op->traits |= HG__TILES;
+}
+static void plant_counts_without_graph(struct hg__op *op)
+{
+	op->traits |= HG__COUNTS_EDGES;
+}
 static void plant_ends_without_names(struct hg__op *op)
 {
 	static const struct hg__about about = {.traits = HG__JOINS_ENDS};
@@ -196,7 +216,12 @@ static void incomplete_records_are_refused_by_name(void)
 	    {plant_role_beyond, "operand 1 is named, of 1"},
 	    {plant_addend_beyond, "about names operands beyond the 1"},
 	    {plant_variance_without_norm, "VARIANCE and norm go together"},
-	    {plant_edges_without_graph, "rows or edges without GRAPH"},
+	    {plant_edges_without_graph, "rows without GRAPH"},
+	    {plant_values_without_graph, "a row for each edge, without GRAPH"},
+	    {plant_values_beyond, "edges is 0x2"},
+	    {plant_one_type_beyond, "one_type is 0x2"},
+	    {plant_tiles_without_unit_edges, "TILES without UNIT_EDGES"},
+	    {plant_counts_without_graph, "COUNTS_EDGES without GRAPH"},
 	    {plant_ends_without_names, "scores of both ends have names"},
 	};
 	for (size_t i = 0; i < sizeof holes / sizeof holes[0]; i++) {

@@ -93,7 +93,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 }
 
 static const struct hg__about about = {
-    .operand = {"score"}, .rows = HG__ROWS_EDGES, .edges = 1u, .noise = 0x1p-20};
+    .operand = {"score"}, .rows = HG__ROWS_EDGES, .noise = 0x1p-20};
 
 const struct hg__op hg__op_edge_softmax = {
     .name = "edge_softmax",
@@ -102,6 +102,7 @@ const struct hg__op hg__op_edge_softmax = {
     .min_in = 1,
     .max_in = 1,
     .same = 1u,
+    .edges = 1u,
     .infer = infer,
     .range = range,
     .range_back = range_back,

@@ -24,22 +24,13 @@
 
 enum { A, B };
 
-/* Columns k0 .. k0+h-1 of a matrix, as a matrix. */
-static struct hg__mat columns_of(struct hg__mat mat, int64_t k0, int64_t h)
-{
-	if (mat.data)
-		mat.data = (char *)mat.data + (size_t)k0 * hg_dtype_size(mat.dtype);
-	mat.cols = h;
-	return mat;
-}
-
 /* A and B, or their gradients. If B is absent it is the second half of A. */
 static void sides(const struct hg__call *c, const struct hg__mat of[HG__MAX_IN], int64_t h,
                   struct hg__mat side[2])
 {
 	const int together = c->node->in[B] < 0;
-	side[A] = together ? columns_of(of[A], 0, h) : of[A];
-	side[B] = together ? columns_of(of[A], h, h) : of[B];
+	side[A] = together ? hg__mat_cols(of[A], 0, h) : of[A];
+	side[B] = together ? hg__mat_cols(of[A], h, h) : of[B];
 }
 
 static struct hg__sddmm_add_attr attr_of(const struct hg__node *node)

@@ -419,22 +419,20 @@ static const char *mean(const struct hg__node *node)
 	return attr_of(node).norm == HG_NORM_NONE ? "spmm_mean(tape, graph, x)" : NULL;
 }
 
-static const struct hg__about about = {.traits = HG__PROPORTIONAL | HG__NEIGHBOURS,
-                                       .rows = HG__ROWS_NODES,
-                                       .edges = 1u << W,
-                                       .sum = sum,
-                                       .mean = mean};
+static const struct hg__about about = {
+    .traits = HG__PROPORTIONAL | HG__NEIGHBOURS, .rows = HG__ROWS_NODES, .sum = sum, .mean = mean};
 
 const struct hg__op hg__op_spmm = {
     .name = "spmm",
     .words = "sum over neighbours",
-    .traits =
-        HG__LINEAR | HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__WIDE_SUMS | HG__GUARDS_STORE,
+    .traits = HG__LINEAR | HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__TILES | HG__WIDE_SUMS |
+              HG__GUARDS_STORE,
     .min_in = 1,
     .max_in = 2,
     .rescaled = 1u << X,
     .rescales = hg__always,
     .same = 1u << X | 1u << W,
+    .edges = 1u << W,
     .infer = infer,
     .range = range,
     .range_back = range_back,

@@ -456,7 +456,6 @@ static double kept(const struct hg__node *node)
 
 static const struct hg__about about = {
     .rows = HG__ROWS_NODES,
-    .edges = 1u << W,
     .addends = 1u << B,
     .operand_brings = {[Z] = HG__BRINGS_SELF, [EPS] = HG__BRINGS_SELF, [B] = HG__BRINGS_BIAS},
     .sum = sum,
@@ -465,12 +464,14 @@ static const struct hg__about about = {
 const struct hg__op hg__op_spmm_epilogue = {
     .name = "spmm_epilogue",
     .words = "sum over neighbours with what follows it",
-    .traits = HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__RANDOM | HG__GUARDS_STORE,
+    .traits =
+        HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__TILES | HG__RANDOM | HG__GUARDS_STORE,
     .min_in = 1,
     .max_in = 5,
     .rescaled = 1u << X | 1u << Z,
     .rescales = rescales,
     .same = 1u << X | 1u << W | 1u << Z | 1u << B,
+    .edges = 1u << W,
     .infer = infer,
     .range = range,
     .range_back = range_back,
