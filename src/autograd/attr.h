@@ -17,6 +17,11 @@ struct hg__sddmm_dot_attr {
 	int heads;
 	float scale;
 };
+struct hg__attention_attr {
+	hg_score score;
+	int heads;
+	float slope, scale, dropout;
+};
 struct hg__act_attr { /* ops of the list of functions: slope, alpha; 0 where there is none */
 	float p;
 };

@@ -304,7 +304,7 @@ void oracle_concat_back(struct oracle_call *c)
 
 /* Philox4x32-10, written from the paper: ten rounds, each with two multiplications 32 x 32 -> 64,
  * and a Weyl sequence of keys. */
-static uint32_t random_word(uint64_t key, uint64_t row, uint32_t column, uint64_t step)
+uint32_t oracle_random_word(uint64_t key, uint64_t row, uint32_t column, uint64_t step)
 {
 	uint32_t counter[4] = {(uint32_t)row, (uint32_t)(row >> 32), column / 4, (uint32_t)step},
 	         k[2] = {(uint32_t)key, (uint32_t)(key >> 32)};
@@ -326,8 +326,8 @@ static num dropped(const struct oracle_call *c, int64_t r, int64_t k, num x)
 	if (c->eval)
 		return x;
 	const double threshold = floor(c->p * 4294967296.0 + 0.5);
-	const double kept =
-	    (double)random_word(c->rng_key, (uint64_t)r, (uint32_t)k, (uint64_t)c->step) >= threshold;
+	const double kept = (double)oracle_random_word(c->rng_key, (uint64_t)r, (uint32_t)k,
+	                                               (uint64_t)c->step) >= threshold;
 	const num factor =
 	    num_div(c->u, num_exact(1.0), num_sub(c->u, num_exact(1.0), num_exact(c->p)));
 	return kept != 0.0 ? num_mul(c->u, factor, x) : num_exact(0.0);

@@ -36,7 +36,8 @@ struct oracle_call {
 	const struct oracle_op *activation; /* epilogues: the activation, NULL: none */
 	/* act_p: slope or alpha of `then`, beside another alpha */
 	double alpha, slope, p, eps, momentum, act_p;
-	int self; /* spmm_epilogue: Z is X */
+	int score; /* attention: 0 add, 1 dot, 2 cosine, 3 add before the product (GATv2) */
+	int self;  /* spmm_epilogue: Z is X */
 	uint64_t rng_key;
 	int64_t step;
 	const double *running_mean, *running_var; /* [cols] */

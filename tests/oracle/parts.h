@@ -14,6 +14,9 @@
 num *oracle_scratch(int64_t count); /* at least one; exits the test program if there is no memory */
 void oracle_release(num *scratch);
 
+/* Word column % 4 of Philox4x32-10 for the counter (row, column / 4, step). */
+uint32_t oracle_random_word(uint64_t key, uint64_t row, uint32_t column, uint64_t step);
+
 #define ORACLE_OP(name)                        \
 	void oracle_##name(struct oracle_call *c); \
 	void oracle_##name##_back(struct oracle_call *c);

@@ -29,6 +29,17 @@ static void from_sddmm_add(const struct hg__node *node, struct oracle_call *o)
 	o->slope = (double)a.slope;
 }
 
+static void from_attention(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__attention_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->score = (int)a.score;
+	o->heads = a.heads;
+	o->slope = (double)a.slope;
+	o->alpha = (double)a.scale;
+	o->p = (double)a.dropout;
+}
+
 static void from_act(const struct hg__node *node, struct oracle_call *o)
 {
 	struct hg__act_attr a;
@@ -113,6 +124,8 @@ static const struct {
     {"spmm", from_spmm},
     {"sddmm_dot", from_sddmm_dot},
     {"sddmm_add", from_sddmm_add},
+    {"attention", from_attention},
+    {"attention_weights", from_attention},
     {"dropout", from_dropout},
     {"epilogue", from_epilogue},
     {"scale", from_scale},

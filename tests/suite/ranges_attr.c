@@ -49,6 +49,14 @@ static void sddmm_add(void *attr)
 	a->slope = below_one();
 }
 
+static void attention(void *attr)
+{
+	struct hg__attention_attr *a = attr;
+	a->slope = below_one();
+	a->scale = factor();
+	a->dropout = test_below(2) ? fminf(below_one(), 0.999f) : 0.0f;
+}
+
 /* The constant of an op of the list of functions, from its range: [0, 1], or all positive
  * numbers. */
 static float constant(const struct hg__constant *c)
@@ -103,6 +111,8 @@ static const struct {
     {&hg__op_scale, scale},
     {&hg__op_sddmm_dot, sddmm_dot},
     {&hg__op_sddmm_add, sddmm_add},
+    {&hg__op_attention, attention},
+    {&hg__op_attention_weights, attention},
     {&hg__op_dropout, dropout},
     {&hg__op_batch_norm, batch_norm},
     {&hg__op_layer_norm, layer_norm},

@@ -1,0 +1,377 @@
+/* Attention: aggregation whose weights are a softmax of scores over the edges of each row.
+ *
+ *     Y[i, c] = sum over edges e = (i, j) of mask[e, k] p[e, k] V[j, c],  k the head of column c
+ *     p[e, k] = w_e exp(s[e, k]) / sum over the edges f of row i of w_f exp(s[f, k])
+ *
+ * The scores s, the masks and w are those of kernels/attention.h. They are computed from both ends
+ * of an edge, in every pass again, so no number is kept for an edge.
+ *
+ * Shapes    G: [rows, cols], m edges.  q: [rows, h q].  k: [cols, h q].  v: [cols, h d].  c: ADD_V2
+ *           [1, h q], COSINE [1, h] or [1, 1].  bias: [m, h].  Y: [rows, h d], created.
+ *           What may be absent, and where it then is: halfgraph/ops_attention.h.
+ *           Kept: Y;  f32 [rows, h], the log of the sum of w exp(s);  with ADD [rows, 2 h], where
+ *           the last h columns hold the sum of p over the edges with q + k + bias > 0, and Y+
+ *           [rows, h d], the terms of Y of these edges.
+ * Dtypes    q, k, v, bias, Y: state.  c: f32.  Scores, weights and sums are f32; Y and Y+ are
+ *           narrowed once.
+ * Range     max|Y| <= kept max|V|, kept = 1 / (1 - dropout) while training: the weights of a row
+ *           are divided by their own sum. Proved for all scores that are finite in f32.
+ * Error     Let E be the error of a score (a sum of q products, f32) and S = max|s|. Weights have a
+ *           relative error of a = exp(E + 8 u32 (2 S + 10)) - 1, so Y has 2 a kept sum of p |V|,
+ *           and gamma_{2 D + 4}(u32) of the sums over D edges.
+ * Gradient  see kernels/attention.h. D[i, k] = <dY_i, Y_i> uses Y as stored, which adds
+ *           u16 |dY||Y| to what is multiplied by p; with ADD the gradient of q is
+ *           (1 - slope) (<dY, Y+> - D p+), because the derivatives of the scores of a row add up
+ *           to 0. The bounds are in attention_range.c.
+ * Cost      m (h q + h d) elements of state, one of the two if V is K, rows h (q + 2 d), the CSR;
+ *           2 m h (q + d) flops.
+ * Errors    HG_ERR_SHAPE lengths or widths do not fit, heads does not divide them;  HG_ERR_ARG no
+ *           graph, a negative weight of the graph, q or a needed c or v is missing, c where the
+ *           score has none, a constant out of its range;  HG_ERR_DTYPE.
+ * Source    Velickovic et al. 2018 (ADD), Dwivedi, Bresson 2021 (DOT), Thekumparampil et al. 2018
+ *           (COSINE), Brody, Alon, Yahav 2022 (ADD_V2). */
+#include "autograd/ops/attention.h"
+
+#include "autograd/recording.h"
+#include "core/versioned.h"
+#include "halfgraph/ops_attention.h"
+
+enum {
+	Q = ATTENTION_Q,
+	K = ATTENTION_K,
+	V = ATTENTION_V,
+	C = ATTENTION_C,
+	BIAS = ATTENTION_BIAS,
+	SOFTMAX = ATTENTION_SOFTMAX,
+	PLUS = ATTENTION_PLUS
+};
+
+/* ---- where Q, K and V are ---- */
+
+struct hg__attention_layout hg__attention_layout(hg_score score, int has_k, int has_v)
+{
+	struct hg__attention_layout layout = {.side = {{Q, 0}, {K, 0}, {V, 0}}, .parts = 1};
+	if (!has_k && score == HG_SCORE_COSINE)
+		layout.side[SIDE_K] = layout.side[SIDE_Q];
+	else if (!has_k) {
+		layout.side[SIDE_K] = (struct hg__attention_place){Q, 1};
+		layout.parts = 2;
+	}
+	if (!has_v && !has_k && score == HG_SCORE_DOT) {
+		layout.side[SIDE_V] = (struct hg__attention_place){Q, 2};
+		layout.parts = 3;
+	} else if (!has_v)
+		layout.side[SIDE_V] = layout.side[SIDE_K];
+	return layout;
+}
+
+void hg__attention_sides(const struct hg__attention_layout *layout,
+                         const struct hg__mat of[HG__MAX_IN], struct hg__mat side[SIDES])
+{
+	for (int i = 0; i < SIDES; i++) {
+		const struct hg__attention_place *at = &layout->side[i];
+		const int64_t cols = of[at->operand].cols / (at->operand == Q ? layout->parts : 1);
+		side[i] = hg__mat_cols(of[at->operand], at->part * cols, cols);
+	}
+}
+
+static struct hg__attention_layout layout_of(const struct hg__node *node)
+{
+	return hg__attention_layout(hg__attention_attr(node).score, node->in[K] >= 0, node->in[V] >= 0);
+}
+
+/* ---- checks ---- */
+
+static const char *const score_name[HG_SCORE_COUNT] = {
+    [HG_SCORE_ADD] = "ADD",
+    [HG_SCORE_DOT] = "DOT",
+    [HG_SCORE_COSINE] = "COSINE",
+    [HG_SCORE_ADD_V2] = "ADD_V2",
+};
+
+static hg_status want_constants(const struct hg__infer *s, const struct hg__attention_attr *a)
+{
+	HG__TRY(hg__want_attr(s, (int)a->score >= 0 && a->score < HG_SCORE_COUNT, "score",
+	                      (double)a->score, "one of hg_score"));
+	HG__TRY(hg__want_attr(s, a->heads >= 1 && a->heads <= HG_ATTENTION_HEADS, "heads",
+	                      (double)a->heads, "1 <= heads <= 16"));
+	HG__TRY(hg__want_attr(s, a->slope >= 0.0f && a->slope <= 1.0f, "slope", (double)a->slope,
+	                      "0 <= slope <= 1"));
+	HG__TRY(hg__want_attr(s, isfinite(a->scale), "scale", (double)a->scale, "a finite number"));
+	return hg__want_attr(
+	    s, a->dropout >= 0.0f && a->dropout < 1.0f && hg__attention_threshold(a->dropout) < 65536u,
+	    "dropout", (double)a->dropout, "0 <= dropout < 1 - 2^-17");
+}
+
+/* The columns of operand i are a multiple of `parts` times heads. */
+static hg_status want_parts(const struct hg__infer *s, int i, const char *name, int parts,
+                            const char *what, int heads)
+{
+	const int64_t cols = s->in[i].cols;
+	return cols % ((int64_t)parts * heads) == 0
+	           ? HG_OK
+	           : hg__infer_fail(s, HG_ERR_SHAPE,
+	                            "%s has %lld columns, expected a multiple of %d x heads = %d, for "
+	                            "%s",
+	                            name, (long long)cols, parts, parts * heads, what);
+}
+
+static hg_status infer_q(struct hg__infer *s, const struct hg__attention_attr *a,
+                         const struct hg__attention_layout *layout)
+{
+	static const char *const what[] = {"", "Q", "Q and K side by side", "Q, K and V side by side"};
+	const hg_graph *graph = s->node->graph;
+	HG__TRY(hg__want_state(s, Q, "q"));
+	HG__TRY(hg__want_equal(s, "q", "rows", s->in[Q].rows, "graph", "rows", hg_graph_rows(graph)));
+	if (layout->side[SIDE_K].operand == Q)
+		HG__TRY(hg__want_equal(s, "q, which holds K,", "rows", s->in[Q].rows, "graph", "columns",
+		                       hg_graph_cols(graph)));
+	if (a->score == HG_SCORE_ADD && s->in[Q].cols != (int64_t)layout->parts * a->heads)
+		return hg__infer_fail(s, HG_ERR_SHAPE, "q has %lld columns, expected %d for %s",
+		                      (long long)s->in[Q].cols, layout->parts * a->heads,
+		                      what[layout->parts]);
+	return want_parts(s, Q, "q", layout->parts, what[layout->parts], a->heads);
+}
+
+static hg_status infer_k(struct hg__infer *s, const struct hg__attention_layout *layout)
+{
+	if (!s->in[K].present)
+		return HG_OK;
+	HG__TRY(hg__want_state(s, K, "k"));
+	HG__TRY(hg__want_equal(s, "k", "rows", s->in[K].rows, "graph", "columns",
+	                       hg_graph_cols(s->node->graph)));
+	return hg__want_equal(s, "k", "columns", s->in[K].cols, "Q", "columns",
+	                      s->in[Q].cols / layout->parts);
+}
+
+static hg_status infer_c(struct hg__infer *s, const struct hg__attention_attr *a, int64_t width)
+{
+	if (!hg__attention_reads_c(a->score))
+		return s->in[C].present
+		           ? hg__infer_fail(s, HG_ERR_ARG, "c is given, and scores %s have no c",
+		                            score_name[a->score])
+		           : HG_OK;
+	HG__TRY(hg__want_dtype(s, C, "c", HG_F32));
+	if (a->score == HG_SCORE_ADD_V2)
+		return hg__want_shape(s, C, "c", 1, width);
+	return s->in[C].cols == 1 ? hg__want_shape(s, C, "c", 1, 1)
+	                          : hg__want_shape(s, C, "c", 1, a->heads);
+}
+
+static hg_status infer_bias(struct hg__infer *s, int heads)
+{
+	if (!s->in[BIAS].present)
+		return HG_OK;
+	HG__TRY(hg__want_state(s, BIAS, "bias"));
+	return hg__want_shape(s, BIAS, "bias", hg_graph_edges(s->node->graph), heads);
+}
+
+hg_status hg__attention_infer(struct hg__infer *s)
+{
+	const struct hg__attention_attr a = hg__attention_attr(s->node);
+	HG__TRY(want_constants(s, &a));
+	const struct hg__attention_layout layout =
+	    hg__attention_layout(a.score, s->in[K].present, s->in[V].present);
+	HG__TRY(infer_q(s, &a, &layout));
+	HG__TRY(infer_k(s, &layout));
+	HG__TRY(infer_c(s, &a, s->in[Q].cols / layout.parts));
+	HG__TRY(infer_bias(s, a.heads));
+	s->aux[SOFTMAX] =
+	    hg__shape_of(s->in[Q].rows, (a.score == HG_SCORE_ADD ? 2 : 1) * a.heads, HG_F32);
+	return HG_OK;
+}
+
+static hg_status infer_v(struct hg__infer *s, const struct hg__attention_attr *a)
+{
+	if (!s->in[V].present)
+		return a->score == HG_SCORE_ADD ? hg__want_present(s, V, "v") : HG_OK;
+	HG__TRY(hg__want_state(s, V, "v"));
+	HG__TRY(hg__want_equal(s, "v", "rows", s->in[V].rows, "graph", "columns",
+	                       hg_graph_cols(s->node->graph)));
+	return want_parts(s, V, "v", 1, "V", a->heads);
+}
+
+static hg_status infer(struct hg__infer *s)
+{
+	const struct hg__attention_attr a = hg__attention_attr(s->node);
+	HG__TRY(hg__attention_infer(s));
+	HG__TRY(infer_v(s, &a));
+	const struct hg__attention_layout layout =
+	    hg__attention_layout(a.score, s->in[K].present, s->in[V].present);
+	const struct hg__attention_place *v = &layout.side[SIDE_V];
+	s->out = hg__shape_of(s->in[Q].rows,
+	                      s->in[v->operand].cols / (v->operand == Q ? layout.parts : 1), s->state);
+	for (int i = Q; i <= BIAS; i++)
+		if (s->in[i].present) {
+			s->grads |= 1u << i;
+			s->saves |= HG__SAVE_IN(i);
+		}
+	s->saves |= HG__SAVE_OUT | HG__SAVE_AUX(SOFTMAX);
+	if (a.score == HG_SCORE_ADD && s->mode == HG_TRAIN) {
+		s->aux[PLUS] = s->out;
+		s->saves |= HG__SAVE_AUX(PLUS);
+	}
+	return HG_OK;
+}
+
+/* ---- running ---- */
+
+hg_status hg__attention_prepare(const struct hg__call *c)
+{
+	const void *weight = NULL;
+	return hg__graph_weight(c->node->graph, HG_F32, &weight);
+}
+
+hg_status hg__attention_of(const struct hg__call *c, struct hg__attention *of)
+{
+	const struct hg__attention_attr a = hg__attention_attr(c->node);
+	const struct hg__attention_layout layout = layout_of(c->node);
+	const void *weight = NULL;
+	struct hg__mat side[SIDES];
+	HG__TRY(hg__graph_weight(c->node->graph, HG_F32, &weight));
+	hg__attention_sides(&layout, c->in, side);
+	*of = (struct hg__attention){.score = a.score,
+	                             .heads = a.heads,
+	                             .slope = a.slope,
+	                             .scale = a.scale,
+	                             .q = side[SIDE_Q],
+	                             .k = side[SIDE_K],
+	                             .v = side[SIDE_V],
+	                             .c = c->in[C],
+	                             .bias = c->in[BIAS],
+	                             .weight = weight,
+	                             .dropout = {.p = c->mode == HG_TRAIN ? a.dropout : 0.0f,
+	                                         .key = c->node->rng_key,
+	                                         .step = c->step}};
+	return HG_OK;
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	struct hg__attention_args args = {.csr = c->csr,
+	                                  .y = c->out,
+	                                  .softmax = c->aux[SOFTMAX],
+	                                  .plus = c->aux[PLUS],
+	                                  .overflow = c->overflow};
+	HG__TRY(hg__attention_of(c, &args.of));
+	return HG__RUN(c, attention, &args);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	const struct hg__attention_layout layout = layout_of(c->node);
+	struct hg__mat gradient[SIDES];
+	hg__attention_sides(&layout, c->din, gradient);
+	struct hg__attention_back_args args = {.csr = c->csr,
+	                                       .csr_t = c->csr_t,
+	                                       .y = c->out,
+	                                       .softmax = c->aux[SOFTMAX],
+	                                       .plus = c->aux[PLUS],
+	                                       .dy = c->dout,
+	                                       .dq = gradient[SIDE_Q],
+	                                       .dk = gradient[SIDE_K],
+	                                       .dv = gradient[SIDE_V],
+	                                       .dc = c->din[C],
+	                                       .dbias = c->din[BIAS]};
+	HG__TRY(hg__attention_of(c, &args.of));
+	return HG__RUN(c, attention_back, &args);
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	const struct hg__attention_layout layout = layout_of(c->node);
+	const double size = (double)hg_dtype_size(c->out.dtype), m = (double)c->csr.m;
+	struct hg__mat side[SIDES];
+	hg__attention_sides(&layout, c->in, side);
+	const double k = (double)side[SIDE_K].cols, v = (double)side[SIDE_V].cols,
+	             once = side[SIDE_K].data == side[SIDE_V].data ? k : k + v;
+	cost->bytes = m * once * size + hg__mat_bytes(&side[SIDE_Q]) + hg__mat_bytes(&c->out) +
+	              hg__mat_bytes(&c->aux[PLUS]) + hg__mat_bytes(&c->aux[SOFTMAX]) +
+	              hg__mat_bytes(&c->in[BIAS]) + hg__csr_bytes(&c->csr);
+	cost->flops = 2.0 * m * (k + v);
+}
+
+/* ---- for the doctor ---- */
+
+int hg__attention_constants(const struct hg__node *node, struct hg__named *named)
+{
+	const struct hg__attention_attr a = hg__attention_attr(node);
+	int count = 0;
+	if (hg__attention_is_leaky(a.score))
+		named[count++] = (struct hg__named){"slope", (double)a.slope};
+	if (a.score == HG_SCORE_DOT)
+		named[count++] = (struct hg__named){"scale", (double)a.scale};
+	if (a.dropout > 0.0f)
+		named[count++] = (struct hg__named){"dropout", (double)a.dropout};
+	return count;
+}
+
+static double kept(const struct hg__node *node)
+{
+	return 1.0 / (double)hg__attention_kept(hg__attention_attr(node).dropout);
+}
+
+/* The columns of q and k are heads where a head has one column there. */
+static int heads_in(const struct hg__node *node, int operand, int64_t cols, struct hg__heads_in *in)
+{
+	const struct hg__attention_attr a = hg__attention_attr(node);
+	in->heads = a.heads;
+	in->of = operand == K ? HG__OF_SOURCE : cols == 2 * a.heads ? HG__OF_BOTH : HG__OF_DESTINATION;
+	return a.score == HG_SCORE_ADD && (operand == Q || operand == K);
+}
+
+static const struct hg__about about = {.traits = HG__NEIGHBOURS,
+                                       .rows = HG__ROWS_NODES,
+                                       .constants = hg__attention_constants,
+                                       .heads = heads_in,
+                                       .kept = kept};
+
+const struct hg__op hg__op_attention = {
+    .name = "attention",
+    .words = "weighted mean over neighbours, by attention",
+    .traits = HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__RANDOM | HG__GUARDS_STORE |
+              HG__COUNTS_EDGES,
+    .min_in = 1,
+    .max_in = 5,
+    .same = 1u << Q | 1u << K | 1u << V | 1u << BIAS,
+    .edges = 1u << BIAS,
+    .one_type = 1u << Q | 1u << K | 1u << V | 1u << BIAS,
+    .infer = infer,
+    .range = hg__attention_range,
+    .range_back = hg__attention_range_back,
+    .forward = forward,
+    .backward = backward,
+    .prepare = hg__attention_prepare,
+    .sample = hg__attention_sample,
+    .cost = cost,
+    .about = &about,
+};
+
+/* ---- the public function ---- */
+
+hg_status hg__attention_config(hg_tape *tape, const char *op, const hg_attention_operands *operands,
+                               const hg_attention_config *config, struct hg__attention_attr *attr)
+{
+	hg_attention_config own = HG_ATTENTION_CONFIG_INIT;
+	if (!operands)
+		return hg__tape_fail(tape, HG_ERR_ARG, "%s: operands is NULL", op);
+	if (config && !hg__struct_read(&own, sizeof own, config))
+		return hg__tape_fail(tape, HG_ERR_ARG,
+		                     "%s: config->size is %zu, expected sizeof(hg_attention_config) = %zu "
+		                     "(start from HG_ATTENTION_CONFIG_INIT), or a field unknown to this "
+		                     "version is used",
+		                     op, config->size, sizeof own);
+	*attr = (struct hg__attention_attr){own.score, own.heads, own.slope, own.scale, own.dropout};
+	return HG_OK;
+}
+
+hg_var hg_attention(hg_tape *tape, hg_graph *graph, const hg_attention_operands *operands,
+                    const hg_attention_config *config)
+{
+	struct hg__attention_attr attr;
+	if (!hg__tape_open(tape, "attention") ||
+	    hg__attention_config(tape, "attention", operands, config, &attr) < 0)
+		return hg__tape_var(tape, -1);
+	const hg_var in[] = {operands->q, operands->k, operands->v, operands->c, operands->bias};
+	return hg__record(tape, &hg__op_attention, graph, in, 5, NULL, &attr, sizeof attr);
+}

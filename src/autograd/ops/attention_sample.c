@@ -1,0 +1,196 @@
+/* Test inputs of attention and of attention_weights. */
+#include "autograd/ops/attention.h"
+
+enum { ADD = HG_SCORE_ADD, DOT = HG_SCORE_DOT, COSINE = HG_SCORE_COSINE, ADD_V2 = HG_SCORE_ADD_V2 };
+
+/* Operands, named by what they hold. */
+enum has {
+	HAS_K = 1,
+	HAS_V = 2,
+	HAS_C = 4,
+	HAS_BIAS = 8,
+	ONE_C = 16,    /* c is [1, 1] */
+	NO_GRAPH = 32, /* without a graph, or with a q of integers */
+	INTEGERS = 64,
+	C_OF_HALVES = 128,
+	FAR_APART = 256 /* scores that differ by hundreds */
+};
+
+/* Rows or columns too many. */
+struct more {
+	int q_rows, q_cols, k_rows, k_cols, v_rows, v_cols, c_cols, bias_rows, bias_cols;
+};
+
+struct row {
+	const char *what;
+	hg_status expect;
+	int score;
+	unsigned has;
+	int heads; /* 0: those of the extent, at most 16 */
+	float slope, scale, dropout;
+	int wider; /* columns a head more than the extent's */
+	struct more more;
+};
+
+#define KV (HAS_K | HAS_V)
+
+/* Those with a mistake in v come last. */
+static const struct row rows[] = {
+    {"ADD", HG_OK, ADD, KV, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"ADD, q and k in one", HG_OK, ADD, HAS_V, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"ADD, slope 0, dropout", HG_OK, ADD, KV, 0, 0.0f, 1.0f, 0.4f, 0, {0}},
+    {"ADD, slope 1", HG_OK, ADD, KV, 0, 1.0f, 1.0f, 0.0f, 1, {0}},
+    {"ADD, bias", HG_OK, ADD, KV | HAS_BIAS, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"ADD, q and k in one, 16 heads, dropout", HG_OK, ADD, HAS_V, 16, 0.1f, 1.0f, 0.6f, 8, {0}},
+    {"ADD, one head, bias, dropout", HG_OK, ADD, KV | HAS_BIAS, 1, 0.2f, 1.0f, 0.5f, 0, {0}},
+    {"ADD, scores far apart", HG_OK, ADD, KV | FAR_APART, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"DOT", HG_OK, DOT, KV, 0, 0.2f, 0.5f, 0.0f, 0, {0}},
+    {"DOT, all in one", HG_OK, DOT, 0, 0, 0.2f, 0.5f, 0.0f, 0, {0}},
+    {"DOT, all in one, one head, dropout", HG_OK, DOT, 0, 1, 0.2f, 0.25f, 0.3f, 8, {0}},
+    {"DOT, q and k in one, bias", HG_OK, DOT, HAS_V | HAS_BIAS, 0, 0.2f, 0.5f, 0.0f, 1, {0}},
+    {"DOT, v is k, negative scale", HG_OK, DOT, HAS_K, 0, 0.2f, -0.25f, 0.0f, 0, {0}},
+    {"DOT, 8 heads of eight columns more, dropout", HG_OK, DOT, KV, 8, 0.2f, 0.3f, 0.5f, 8, {0}},
+    {"DOT, scores far apart", HG_OK, DOT, KV | FAR_APART, 0, 0.2f, 0.5f, 0.0f, 0, {0}},
+    {"COSINE", HG_OK, COSINE, KV | HAS_C, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"COSINE, all one", HG_OK, COSINE, HAS_C | ONE_C, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"COSINE, all one, dropout", HG_OK, COSINE, HAS_C | ONE_C, 1, 0.2f, 1.0f, 0.5f, 8, {0}},
+    {"COSINE, v is k, dropout", HG_OK, COSINE, HAS_K | HAS_C, 0, 0.2f, 1.0f, 0.5f, 1, {0}},
+    {"COSINE, k is q, bias", HG_OK, COSINE, HAS_V | HAS_C | HAS_BIAS, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"ADD_V2", HG_OK, ADD_V2, KV | HAS_C, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"ADD_V2, all in one", HG_OK, ADD_V2, HAS_C, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"ADD_V2, v is k, dropout", HG_OK, ADD_V2, HAS_K | HAS_C, 0, 0.0f, 1.0f, 0.5f, 8, {0}},
+    {"ADD_V2, q and k in one, bias",
+     HG_OK,
+     ADD_V2,
+     HAS_V | HAS_C | HAS_BIAS,
+     0,
+     0.1f,
+     1.0f,
+     0.0f,
+     1,
+     {0}},
+    {"no score", HG_ERR_ARG, HG_SCORE_COUNT, KV, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"no head", HG_ERR_ARG, ADD, KV, -1, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"17 heads", HG_ERR_ARG, ADD, KV, 17, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"slope 2", HG_ERR_ARG, ADD, KV, 0, 2.0f, 1.0f, 0.0f, 0, {0}},
+    {"scale infinite", HG_ERR_ARG, DOT, KV, 0, 0.2f, INFINITY, 0.0f, 0, {0}},
+    {"dropout 1", HG_ERR_ARG, ADD, KV, 0, 0.2f, 1.0f, 1.0f, 0, {0}},
+    {"dropout so near 1 that nothing is kept",
+     HG_ERR_ARG,
+     ADD,
+     KV,
+     0,
+     0.2f,
+     1.0f,
+     0.999999f,
+     0,
+     {0}},
+    {"q of integers", HG_ERR_DTYPE, ADD, KV | INTEGERS, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"no graph", HG_ERR_ARG, ADD, KV | NO_GRAPH, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"q has a row too many", HG_ERR_SHAPE, ADD, KV, 0, 0.2f, 1.0f, 0.0f, 0, {.q_rows = 1}},
+    {"q has a column too many", HG_ERR_SHAPE, ADD, KV, 0, 0.2f, 1.0f, 0.0f, 0, {.q_cols = 1}},
+    {"heads do not divide q", HG_ERR_SHAPE, DOT, KV, 3, 0.2f, 1.0f, 0.0f, 0, {.q_cols = 1}},
+    {"a third of q is none of the heads'",
+     HG_ERR_SHAPE,
+     DOT,
+     0,
+     2,
+     0.2f,
+     1.0f,
+     0.0f,
+     0,
+     {.q_cols = 3}},
+    {"k has a row too many", HG_ERR_SHAPE, ADD, KV, 0, 0.2f, 1.0f, 0.0f, 0, {.k_rows = 1}},
+    {"k has columns too many", HG_ERR_SHAPE, DOT, KV, 2, 0.2f, 1.0f, 0.0f, 0, {.k_cols = 2}},
+    {"c missing", HG_ERR_ARG, ADD_V2, KV, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"c where none belongs", HG_ERR_ARG, DOT, KV | HAS_C, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"c has a column too many",
+     HG_ERR_SHAPE,
+     ADD_V2,
+     KV | HAS_C,
+     0,
+     0.2f,
+     1.0f,
+     0.0f,
+     0,
+     {.c_cols = 1}},
+    {"c of halves", HG_ERR_DTYPE, COSINE, KV | HAS_C | C_OF_HALVES, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"bias has a row too many",
+     HG_ERR_SHAPE,
+     ADD,
+     KV | HAS_BIAS,
+     0,
+     0.2f,
+     1.0f,
+     0.0f,
+     0,
+     {.bias_rows = 1}},
+    {"bias has a column too many",
+     HG_ERR_SHAPE,
+     ADD,
+     KV | HAS_BIAS,
+     0,
+     0.2f,
+     1.0f,
+     0.0f,
+     0,
+     {.bias_cols = 1}},
+    {"v missing", HG_ERR_ARG, ADD, HAS_K, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"v has a row too many", HG_ERR_SHAPE, ADD, KV, 0, 0.2f, 1.0f, 0.0f, 0, {.v_rows = 1}},
+    {"heads do not divide v", HG_ERR_SHAPE, ADD, KV, 3, 0.2f, 1.0f, 0.0f, 0, {.v_cols = 1}},
+};
+enum { ROWS = sizeof rows / sizeof rows[0], MISTAKES_IN_V = 3 };
+
+/* What a column of q, k and v is drawn with: small enough that exp of a score says something, or so
+ * large that it says which is the largest. */
+static void add_operand(struct hg__sample *s, const struct row *row, const struct hg__extent *x,
+                        int present, int64_t more_rows, int64_t cols)
+{
+	if (!present)
+		hg__sample_none(s);
+	else
+		hg__sample_add(s, x->n + more_rows, cols, x->state, HG__FILL_NORMAL,
+		               row->has & FAR_APART ? 30.0 : 1.0, 1);
+}
+
+static void add_c(struct hg__sample *s, const struct row *row, int64_t heads, int64_t width)
+{
+	const int64_t cols = row->has & ONE_C ? 1 : row->score == COSINE ? heads : width;
+	if (!(row->has & HAS_C))
+		hg__sample_none(s);
+	else
+		hg__sample_normal(s, 1, cols + row->more.c_cols, row->has & C_OF_HALVES ? HG_F16 : HG_F32);
+}
+
+int hg__attention_sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	if (i >= ROWS)
+		return 0;
+	const struct row *row = &rows[i];
+	const struct more *more = &row->more;
+	const int most = x->heads < HG_ATTENTION_HEADS ? x->heads : HG_ATTENTION_HEADS;
+	const int64_t heads = row->heads > 0 ? row->heads : most, d = heads * (x->d + row->wider),
+	              q = row->score == ADD ? heads : d;
+	const struct hg__attention_layout layout = hg__attention_layout(
+	    (hg_score)row->score, (row->has & HAS_K) != 0, (row->has & HAS_V) != 0);
+	const struct hg__attention_attr attr = {(hg_score)row->score, row->heads < 0 ? 0 : (int)heads,
+	                                        row->slope, row->scale, row->dropout};
+	hg__sample_begin(s, row->what, row->expect, !(row->has & NO_GRAPH));
+	hg__sample_attr(s, &attr, sizeof attr);
+	if (row->has & INTEGERS)
+		hg__sample_integer(s, x->n, q);
+	else
+		add_operand(s, row, x, 1, more->q_rows, layout.parts * q + more->q_cols);
+	add_operand(s, row, x, row->has & HAS_K, more->k_rows, q + more->k_cols);
+	add_operand(s, row, x, row->has & HAS_V, more->v_rows, d + more->v_cols);
+	add_c(s, row, heads, q);
+	if (row->has & HAS_BIAS)
+		hg__sample_normal(s, x->m + more->bias_rows, heads + more->bias_cols, x->state);
+	return 1;
+}
+
+/* attention_weights takes any v, which it does not read. */
+int hg__attention_weights_sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	return i < ROWS - MISTAKES_IN_V && hg__attention_sample(i, x, s);
+}
