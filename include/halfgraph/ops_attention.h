@@ -38,7 +38,18 @@ typedef struct hg_attention_config {
 	HG__INIT(hg_attention_config, HG__SET(score, HG_SCORE_ADD) HG__SET(heads, 1) \
 	                                  HG__SET(slope, 0.2f) HG__SET(scale, 1.0f))
 
-/** The operands of hg_attention. h heads; row i is a destination, row j a source. */
+/** The operands of hg_attention. h heads; row i is a destination, row j a source.
+ *
+ * Members that are not needed are HG_NONE. Q, K and V may then be columns of one operand, which a
+ * single hg_linear can make, or be the same:
+ *
+ *     ADD      without k: q [n, 2 h] is Q|K. v is needed.
+ *     DOT      without k: q [n, 2 h q] is Q|K. Without k and v: q [n, 3 h q] is Q|K|V.
+ *              Without v alone: V = K.
+ *     COSINE   without k: K = Q. Without v: V = K.
+ *     ADD_V2   without k: q [n, 2 h q] is Q|K. Without v: V = K.
+ *
+ * Where q holds K, the graph is square. An operand's gradient is the sum over what it is used as. */
 typedef struct hg_attention_operands {
 	hg_var q; /**< of the destinations, [rows, h q]; q = 1 with ADD */
 	hg_var k; /**< of the sources, [cols, h q], or HG_NONE */
@@ -52,10 +63,16 @@ typedef struct hg_attention_operands {
  *     Y[i,c] = sum over edges e = (i, j) of mask[e,k] p[e,k] V[j,c],  k the head of column c
  *     p[e,k] = w_e exp(s[e,k]) / sum over the edges f of row i of w_f exp(s[f,k])
  *
- * The mask is 0 or 1 / (1 - dropout), and 1 without dropout; w are the weights of the graph.
+ * The mask is 0 or 1 / (1 - dropout), and 1 without dropout and on an EVAL tape; dropout is rounded
+ * to a multiple of 2^-16. The mask depends on the step, the two nodes and the head, so duplicates
+ * of an edge share it. w are the weights of the graph, which say how often an edge counts; 1 if it
+ * has none. Y is 0 for a row without edges that count. f'(0) = slope.
  *
- * Shapes    q [rows, h q], k [cols, h q], v [cols, h d], Y [rows, h d].
- * Range     max|Y| <= max|V| / (1 - dropout), proved for all scores.
+ * Shapes    q [rows, h q], k [cols, h q], v [cols, h d], c [1, h q] or [1, h] or [1, 1], bias
+ *           [m, h], Y [rows, h d]; hg_attention_operands says what may be absent. The tape keeps
+ *           f32 [rows, h] for the backward pass; with ADD [rows, 2 h], and state [rows, h d].
+ * Dtypes    q, k, v, bias, Y: state. c: f32 (HG_PARAM_F32). Scores and weights are f32.
+ * Range     max|Y| <= max|V| / (1 - dropout), proved for all scores that are finite in f32.
  * Error     (exp(2 E) - 1 + gamma_{D+8}(u32)) sum of mask p |V|, with D the row degree and E the
  *           largest error of a score of the row and of its difference from their maximum.
  * Gradient  dV[j,c] = sum over edges (i, j) of mask p dY[i,c]. That of a score is
@@ -63,12 +80,15 @@ typedef struct hg_attention_operands {
  *           of ds times the derivatives of the scores.
  * Cost      (m + rows) h (q + d) elements, m h of a bias, 4 rows h bytes and the CSR arrays,
  *           2 m h (q + d) flops.
- * Errors    HG_ERR_SHAPE (the operands do not fit the graph or each other), HG_ERR_ARG (no graph,
- *           an operand missing or not of this score, a constant outside its range) and those of
- *           every op.
+ * Errors    HG_ERR_SHAPE (the operands do not fit the graph or each other, or heads does not divide
+ *           their columns), HG_ERR_DTYPE (c is not f32), HG_ERR_ARG (no graph, a graph with a
+ *           negative weight, an operand missing or not of this score, a constant outside its
+ *           range, operands is NULL, or config's size is not set) and those of every op.
+ * Source    Velickovic et al. 2018 (ADD); Dwivedi, Bresson 2021 (DOT); Thekumparampil et al. 2018
+ *           (COSINE); Brody, Alon, Yahav 2022 (ADD_V2); Dao et al. 2022 (nothing kept for an edge).
  * @param tape      the tape.
  * @param graph     G, borrowed.
- * @param operands  the operands.
+ * @param operands  the operands; read during the call.
  * @param config    the constants; NULL: the defaults.
  * @return Y. */
 HG_API hg_var hg_attention(hg_tape *tape, hg_graph *graph, const hg_attention_operands *operands,
@@ -79,11 +99,12 @@ HG_API hg_var hg_attention(hg_tape *tape, hg_graph *graph, const hg_attention_op
  *     P[e,k] = w_e exp(s[e,k]) / sum over the edges f of row i of w_f exp(s[f,k])
  *
  * Shapes    q [rows, h q], k [cols, h q], P [m, h].
- * Range     0 <= P <= 1, proved for all scores.
+ * Range     0 <= P <= 1, proved for all scores that are finite in f32.
  * Error     (exp(2 E) - 1 + gamma_{D+8}(u32)) P, with D and E as in hg_attention.
  * Gradient  None.
  * Cost      (2 m + rows) h q elements, m h results and the CSR arrays, 4 m h q flops.
  * Errors    Those of hg_attention.
+ * Source    As hg_attention.
  * @param tape      the tape.
  * @param graph     G, borrowed.
  * @param operands  the operands; v is not read.

@@ -23,6 +23,8 @@
 
 #include "halfgraph/optim.h"
 
+#include "halfgraph/ops_attention.h"
+
 #include "halfgraph/ops.h"
 
 #include "halfgraph/model.h"
@@ -68,7 +70,8 @@ static void every_initialiser_sets_the_size(void)
 	CHECK(i.doctor.size == sizeof i.doctor);
 	CHECK(i.planted.size == sizeof i.planted && i.step_config.size == sizeof i.step_config &&
 	      i.step_launch.size == sizeof i.step_launch);
-	CHECK(i.rows.size == sizeof i.rows && i.upload.size == sizeof i.upload);
+	CHECK(i.rows.size == sizeof i.rows && i.upload.size == sizeof i.upload &&
+	      i.attention.size == sizeof i.attention);
 	CHECK(i.order_report.before.size == sizeof i.locality &&
 	      i.order_report.after.size == sizeof i.locality);
 	CHECK(i.import.size == sizeof i.import && i.narrowing.size == sizeof i.narrowing &&
@@ -84,6 +87,8 @@ static void defaults_are_the_documented_ones(void)
 	CHECK(i.loss_scale.enabled && i.loss_scale.init_scale == 65536.0f);
 	CHECK(i.optim.kind == HG_ADAM && i.optim.lr == 0.01f && i.optim.eps == 1e-8f);
 	CHECK(i.input.x_amax < 0 && i.data.input.x_amax == i.input.x_amax);
+	CHECK(i.attention.score == HG_SCORE_ADD && i.attention.heads == 1 &&
+	      i.attention.slope == 0.2f && i.attention.scale == 1.0f && i.attention.dropout == 0.0f);
 	CHECK(i.narrowing.node == -1 && i.narrowing.op[0] == 0 && i.step.overflow_node == -1);
 }
 

@@ -32,6 +32,7 @@ struct test_inits {
 	hg_observation observation;
 	hg_rows_advice rows;
 	hg_upload_config upload;
+	hg_attention_config attention;
 };
 
 static inline struct test_inits test_inits_make(void)
@@ -45,6 +46,7 @@ static inline struct test_inits test_inits_make(void)
 	    HG_ORDER_CONFIG_INIT,      HG_ORDER_REPORT_INIT,   HG_NARROWING_INIT,
 	    HG_DOCTOR_CONFIG_INIT,     HG_DOCTOR_TRIAL_INIT,   HG_OBSERVER_INIT,
 	    HG_OBSERVATION_INIT,       HG_ROWS_ADVICE_INIT,    HG_UPLOAD_CONFIG_INIT,
+	    HG_ATTENTION_CONFIG_INIT,
 	};
 	return all;
 }
