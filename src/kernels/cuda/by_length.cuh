@@ -157,8 +157,29 @@ template <int UNROLL, bool FEW> struct step_of {
  *                                    slot `slot` if that is >= 0, and restart from 0
  *     c.zero(row)                    the row is empty
  *
+ * A factor that is computed from the row as well as from the column needs three more; `unscored`
+ * has them for all others:
+ *
+ *     c.alone(own)                   all entries up to the next `put` are those of this part
+ *     c.together(k, own, shift)      register k of the step has an entry of this part (row -1: of
+ *                                    none), and 2^shift neighbouring entries have the same part
+ *     c.weigh()                      the gathers of a step have started, and none was added; all
+ *                                    lanes of the warp call it together
+ *
  * If C::SHARES_STEPS is false, short parts have steps of their own. put is then called only when no
  * gathers are in flight, and can use their registers. */
+
+struct unscored {
+	__device__ void alone(const struct own_part &)
+	{
+	}
+	__device__ void together(int, const struct own_part &, int)
+	{
+	}
+	__device__ void weigh()
+	{
+	}
+};
 
 template <int UNROLL, bool FEW, bool ENTRIES, typename C>
 static __device__ inline void long_part(const struct part_list &list, const struct own_part &own,
@@ -180,6 +201,7 @@ static __device__ inline void long_part(const struct part_list &list, const stru
 		}
 	};
 	look_ahead(0);
+	c.alone(own);
 	const float scale = scale_at(list, own);
 	for (int e = 0; e < most; e += UNROLL) {
 		int32_t id[step::held];
@@ -204,6 +226,7 @@ static __device__ inline void long_part(const struct part_list &list, const stru
 				c.load_if(e + u < own.count, u, ENTRIES ? own.begin + e + u : 0, j);
 			}
 		}
+		c.weigh();
 #pragma unroll
 		for (int u = 0; u < UNROLL; u++) {
 			c.add(u, c.factor(u));
@@ -240,6 +263,7 @@ static __device__ inline void short_parts(const struct part_list &list, int64_t 
 			c.ahead(k, entry[k]);
 		} else
 			c.nothing_ahead(k);
+		c.together(k, own, shift);
 		scale[k] = scale_at(list, own);
 	}
 	c.turn();
@@ -252,6 +276,7 @@ static __device__ inline void short_parts(const struct part_list &list, int64_t 
 		const int64_t e = ENTRIES ? step::given(entry, u) : 0;
 		c.load_if(j >= 0, u, e, j);
 	}
+	c.weigh();
 #pragma unroll
 	for (int u = 0; u < UNROLL; u++) {
 		const float s = step::given(scale, u);

@@ -80,7 +80,8 @@ constexpr int RESIDENT = W == 1                                ? 4
 /* The columns of one lane, for all parts that its sub-warp takes. walk_by_length calls these
  * functions. A lane beyond the last column takes part as well, because it loads column ids and
  * factors for the other lanes of its sub-warp; its own sums are not stored. */
-template <typename T, int W, int MODE, int FACTOR, bool FEW, bool EPILOGUE> struct lane_sum {
+template <typename T, int W, int MODE, int FACTOR, bool FEW, bool EPILOGUE>
+struct lane_sum : unscored {
 	using N = typename accumulator<MODE>::type;
 	static constexpr int K = FACTOR == BY_COLUMN ? W : 1, STEP = UNROLL<T, W, FACTOR>;
 	static constexpr bool SHARED = FACTOR != UNIT && FACTOR < BY_LANE, SHARES_STEPS = !EPILOGUE;
