@@ -354,8 +354,19 @@ static void c_part(const struct attention_host *host, const struct edge_back *e,
 	}
 }
 
+/* Additions of a sum over all edges: those of each item of the plan, of at most 3/2 item_work or 64
+ * more edges (core/csr.h), and then of all items, one after the other. */
+static double additions_of_all(const struct hg__csr *csr, int64_t longest)
+{
+	return csr->plan ? 4 * (1.5 * (double)csr->plan->item_work + 64) + (double)csr->plan->items
+	                 : 4 * (double)longest + (double)csr->rows;
+}
+
 static hg_status c_sum(struct back *k, struct target *to, double *relative)
 {
+	const int64_t longest = k->b->longest,
+	              edges = k->b->rowptr[longest + 1] - k->b->rowptr[longest];
+	const double additions = additions_of_all(&k->a->csr, edges);
 	struct row row = {.capacity = 0};
 	hg_status status = HG_OK;
 	for (int64_t i = 0; status == HG_OK && i < k->a->csr.rows; i++) {
@@ -363,7 +374,7 @@ static hg_status c_sum(struct back *k, struct target *to, double *relative)
 		if (status == HG_OK)
 			status = edges_room(k, row.degree);
 		for (int64_t head = 0; status == HG_OK && head < k->host.heads; head++) {
-			*relative = fmax(*relative, edges_make(k, &row, 0, head, (double)k->a->csr.m));
+			*relative = fmax(*relative, edges_make(k, &row, 0, head, additions));
 			for (int64_t e = 0; e < row.degree; e++)
 				c_part(&k->host, &k->edge[e], i, row.col[e], head, to);
 		}
@@ -372,7 +383,7 @@ static hg_status c_sum(struct back *k, struct target *to, double *relative)
 	return status;
 }
 
-/* The order of a sum over all edges is not known, so up to m additions count. dc is in f32. */
+/* dc is in f32, and a sum over all edges. */
 static hg_status c_check(struct back *k, struct check *check)
 {
 	struct target sum = {.mat = k->a->dc};
