@@ -21,14 +21,18 @@ HG_EXTERN_C_BEGIN
  *     ENDS       sum over c of factor row_scale[p] col_scale[q] a[p, c] b[q, c]; c as in COLUMNS.
  *                Edge i of edges.csr leads from node q to node p
  *     SLOPES     sum over the edges e of row i of edges.csr of f'(own[i, own_j] + b[n, other_j])
- *                a[e, j]. n is the column of edge e, and f is a leaky relu with this slope */
+ *                a[e, j]. n is the column of edge e, and f is a leaky relu with this slope
+ *     ATTENTION  sum over the edges e of row i of edges.csr of mask[e, k] p[e, k] a[n, j]. n is the
+ *                column of edge e, k the head of column j, and mask and p are those of `attention`
+ *                (kernels/attention.h) */
 enum hg__over {
 	HG__OVER_NOTHING = 0, /* the element is not a sum, or has none of these forms */
 	HG__OVER_COLUMNS = 1,
 	HG__OVER_ROWS = 2,
 	HG__OVER_EDGES = 3,
 	HG__OVER_ENDS = 4,
-	HG__OVER_SLOPES = 5
+	HG__OVER_SLOPES = 5,
+	HG__OVER_ATTENTION = 6
 };
 
 /* A term that a fused node adds to its aggregation: factor (1 + eps) x[row, col]. If x.data is NULL
@@ -37,6 +41,14 @@ struct hg__added {
 	struct hg__mat x, eps;
 	int64_t row, col;
 	double factor;
+};
+
+/* Attention weights: the forward pass that has computed them left `softmax`. by_source: row i of the
+ * sum is a source, so edges.csr is the transpose; else it is a destination. */
+struct hg__attended {
+	struct hg__attention of;
+	struct hg__mat softmax;
+	int by_source;
 };
 
 /* The terms of a sum. If b.data is NULL, all elements of b are 1. */
@@ -49,6 +61,7 @@ struct hg__terms {
 	double factor;
 	float slope;
 	struct hg__aggregate edges;
+	struct hg__attended attention;
 	struct hg__added self, bias; /* the node's own term (GIN) and the bias */
 };
 

@@ -7,8 +7,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* How the sums that ops describe (autograd/about.h) become lists of addends: sum_rows.c and
- * sum_graph.c fill the lists, sum_terms.c has what both need. */
+/* How the sums that ops describe (autograd/about.h) become lists of addends: sum_rows.c, sum_graph.c
+ * and sum_attention.c fill the lists, sum_terms.c has what they need. */
 
 /* Allocates `count` addends. */
 HG_NODISCARD hg_status hg__sum_alloc(struct hg__sum *sum, int64_t count);
@@ -56,6 +56,8 @@ HG_NODISCARD hg_status hg__sum_over_edges(const struct hg__terms *t, hg_accumula
                                           struct hg__sum *sum);
 HG_NODISCARD hg_status hg__sum_over_ends(const struct hg__terms *t, struct hg__sum *sum);
 HG_NODISCARD hg_status hg__sum_over_slopes(const struct hg__terms *t, struct hg__sum *sum);
+/* sum_attention.c. */
+HG_NODISCARD hg_status hg__sum_over_attention(const struct hg__terms *t, struct hg__sum *sum);
 
 HG_EXTERN_C_END
 #endif
