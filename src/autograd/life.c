@@ -42,3 +42,8 @@ void hg_tape_free(hg_tape *tape)
 	hg__recording_free(ctx, &tape->recording);
 	hg__host_free(ctx, tape, sizeof *tape);
 }
+
+int hg__tape_separates(const hg_tape *tape)
+{
+	return tape->ctx->separate_ops || tape->params->policy.accumulate != HG_ACC_F32;
+}

@@ -41,6 +41,10 @@ struct hg_tape {
 	struct hg__observing observing;
 };
 
+/* life.c: whether a model should record the ops that hg_attention does at once one by one: the
+ * context keeps ops separate, or the policy sums in f16. */
+int hg__tape_separates(const hg_tape *tape);
+
 /* compile.c: sets node->counted of a loss. */
 HG_NODISCARD hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node);
 

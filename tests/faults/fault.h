@@ -9,7 +9,10 @@
 struct fault {
 	const char *id;
 	hg_cause cause;
-	const char *model, *layer, *op;
+	const char *model, *layer;
+	/* NULL: the fused op does not store the number, and the set-up is healthy */
+	const char *op;
+	const char *separate_op; /* on a context with separate ops */
 	int backward;
 	void (*plant)(struct setup *s, const struct fault *f);
 	const char *what;
@@ -23,7 +26,10 @@ static inline int fault_layer(const struct fault *f)
 
 #define FAULT(id, cause, model, layer, op, direction, plant, what) \
 	void plant(struct setup *s, const struct fault *f);
+#define ATTENTION_FAULT(id, cause, layer, op, separate, direction, plant, what) \
+	FAULT(id, cause, "gat", layer, op, direction, plant, what)
 #include "faults/faults.def"
+#undef ATTENTION_FAULT
 #undef FAULT
 
 /* A row of healthy.def. */

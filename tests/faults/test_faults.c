@@ -15,8 +15,11 @@
 enum { FORWARD = 0, BACKWARD = 1 };
 static const struct fault faults[] = {
 #define FAULT(id, cause, model, layer, op, direction, plant, what) \
-	{#id, HG_CAUSE_##cause, model, layer, op, direction, plant, what},
+	{#id, HG_CAUSE_##cause, model, layer, op, op, direction, plant, what},
+#define ATTENTION_FAULT(id, cause, layer, op, separate, direction, plant, what) \
+	{#id, HG_CAUSE_##cause, "gat", layer, op, separate, direction, plant, what},
 #include "faults/faults.def"
+#undef ATTENTION_FAULT
 #undef FAULT
 };
 static const struct healthy healthy[] = {
@@ -35,12 +38,13 @@ enum how {
 	SEPARATE_OPS, /* the same on a context with separate ops */
 	SKIPPED,      /* after the step, which was skipped */
 	CURED,        /* before the step, with the doctor's remedies */
+	NOT_STORED,   /* before the step, with fused ops that do not store the number */
 	WITHOUT,      /* before the step, without the fault */
 	HEALTHY,      /* a set-up of healthy.def */
 	HOWS
 };
-static const char *const case_suffix[HOWS] = {"",       ".separate_ops", ".skipped",
-                                              ".cured", ".without",      ".healthy"};
+static const char *const case_suffix[HOWS] = {
+    "", ".separate_ops", ".skipped", ".cured", ".not_stored", ".without", ".healthy"};
 
 struct item {
 	const struct fault *fault; /* NULL: a set-up of healthy.def */
@@ -113,7 +117,16 @@ static void check_unchanged(struct setup *s, struct state *before)
 
 static int has_fault(const struct item *item)
 {
-	return item->how != WITHOUT && item->how != HEALTHY;
+	return item->how < NOT_STORED;
+}
+
+/* The fault as this item's context names it. */
+static struct fault named(const struct item *item)
+{
+	struct fault fault = *item->fault;
+	if (item->how == SEPARATE_OPS)
+		fault.op = fault.separate_op;
+	return fault;
 }
 
 static hg_context *create_context(const struct item *item)
@@ -194,11 +207,12 @@ static void examine(struct setup *s, const struct item *item, hg_doctor *doctor)
 	struct mismatch mismatch = {0, "nothing was planted"};
 	struct state before;
 	state_copy(s, &before);
+	const struct fault fault = item->fault ? named(item) : (struct fault){0};
 	CHECK_OK(hg_doctor_examine(doctor, item->how == SKIPPED, &report));
 	const hg_loss_scale_config *scale = &s->policy.loss_scale;
 	s->expected.scale = scale->enabled ? (double)scale->init_scale : 1.0;
 	if (has_fault(item))
-		mismatch = compare(report, item->fault, &s->expected);
+		mismatch = compare(report, &fault, &s->expected);
 	const int right = has_fault(item) ? mismatch.count == 0 : report->findings == 0;
 	tally.examined[item->how]++;
 	tally.right[item->how] += right;
@@ -207,7 +221,7 @@ static void examine(struct setup *s, const struct item *item, hg_doctor *doctor)
 	          report->findings ? report->finding->sentence : "no finding");
 	check_unchanged(s, &before);
 	if (has_fault(item))
-		check_compare(report, item->fault, &s->expected);
+		check_compare(report, &fault, &s->expected);
 }
 
 enum { EXAMINE_EVERY = 20, GOOD_STEPS = 5 };
@@ -238,7 +252,7 @@ static void run(const void *data)
 {
 	const struct item *item = data;
 	struct setup s;
-	setup_open(&s, create_context(item), has_fault(item));
+	setup_open(&s, create_context(item), has_fault(item) || item->how == NOT_STORED);
 	hg_doctor *doctor = begin(&s, item);
 	(item->how == SKIPPED ? examine_after_step : examine_before_step)(&s, item, doctor);
 	end(&s, doctor);
@@ -315,7 +329,10 @@ static struct test_case cases[CASES];
 
 static int has_case(const struct fault *f, enum how how)
 {
-	return (how != SKIPPED || stops_step(f)) && (how != CURED || can_be_cured(f));
+	if (how == NOT_STORED)
+		return !f->op;
+	return (f->op || how == SEPARATE_OPS || how == WITHOUT) && (how != SKIPPED || stops_step(f)) &&
+	       (how != CURED || can_be_cured(f));
 }
 
 static void add(int *count, struct item item, const char *id)
@@ -335,8 +352,9 @@ static void print_tally(void)
 	       examined[PLANTED], right[PLANTED], examined[SEPARATE_OPS], right[SEPARATE_OPS],
 	       examined[SKIPPED], right[SKIPPED], tally.applied);
 	printf("cured: %d of %d by the doctor's own remedies\n", right[CURED], examined[CURED]);
-	printf("healthy: %d examined, %d without a finding\n", examined[WITHOUT] + examined[HEALTHY],
-	       right[WITHOUT] + right[HEALTHY]);
+	printf("healthy: %d examined, %d without a finding\n",
+	       examined[NOT_STORED] + examined[WITHOUT] + examined[HEALTHY],
+	       right[NOT_STORED] + right[WITHOUT] + right[HEALTHY]);
 }
 
 int main(int argc, char **argv)

@@ -40,13 +40,34 @@ ROW = re.compile(
     r'^FAULT\((\w+),\s+(\w+),\s+"(\w+)",\s+"(\w*)",\s+"(\w*)",\s+(\w+),\s+\w+,\s+' r'"([^"]*)"\)',
     re.M,
 )
+ATTENTION_ROW = re.compile(
+    r'^ATTENTION_FAULT\((\w+),\s+(\w+),\s+"(\w*)",\s+\S+,\s+"(\w+)",\s+(\w+),\s+\w+,\s+'
+    r'"([^"]*)"\)',
+    re.M,
+)
 APART = ("input_label_gcn", "input_label_gin_graph")  # on a GPU these end the process
 
 
 def faults(path=os.path.join(HERE, "../../tests/faults/faults.def")):
     keys = ("id", "cause", "model", "layer", "op", "direction", "what")
     with open(path) as f:
-        return [dict(zip(keys, row)) for row in ROW.findall(f.read())]
+        text = f.read()
+    rows = [
+        *ROW.finditer(text),
+        *ATTENTION_ROW.finditer(text),  # PyTorch has the separate ops
+    ]
+    rows.sort(key=lambda row: row.start())
+    return [
+        dict(
+            zip(
+                keys,
+                row.groups()
+                if row.re is ROW
+                else (row[1], row[2], "gat", *row.groups()[2:]),
+            )
+        )
+        for row in rows
+    ]
 
 
 def number(x):

@@ -7,7 +7,9 @@
  *                                                   mean instead, without elu
  *
  * The scores are computed as two narrow products per node and added per edge, which reads m*h
- * numbers instead of m*h*d. */
+ * numbers instead of m*h*d. One op, hg_attention, computes scores, softmax and sum, and
+ * keeps nothing with a number for each edge. */
+#include "autograd/tape.h"
 #include "core/context.h"
 #include "halfgraph/ops.h"
 #include "halfgraph/ops_graph.h"
@@ -65,6 +67,30 @@ static hg_status build(hg_params *params, const hg_model_config *config,
 	return hg__param_build(params, spec->name, "bias", 1, spec->out, HG_INIT_ZEROS, 0, &l->bias);
 }
 
+/* Attention as ops of its own: where the user wants to see each of them, and where sums run in
+ * f16, which the fused op does not offer. */
+static hg_var attend_by_ops(const hg_model_config *config, hg_tape *tape, hg_graph *graph, hg_var u,
+                            hg_var scores)
+{
+	const hg_var e = hg_sddmm_add_leaky(tape, graph, scores, HG_NONE, config->negative_slope);
+	hg_var p = hg_edge_softmax(tape, graph, e);
+	if (config->attention_dropout > 0.0f)
+		p = hg_dropout(tape, p, config->attention_dropout);
+	return hg_spmm(tape, graph, u, p, HG_NORM_NONE, 1.0f);
+}
+
+static hg_var attend(const hg_model_config *config, hg_tape *tape, hg_graph *graph, hg_var u,
+                     hg_var scores, int heads)
+{
+	hg_attention_config attention = HG_ATTENTION_CONFIG_INIT;
+	attention.heads = heads;
+	attention.slope = config->negative_slope;
+	attention.dropout = config->attention_dropout;
+	const hg_attention_operands operands = {scores, HG_NONE, u, HG_NONE, HG_NONE};
+	return hg__tape_separates(tape) ? attend_by_ops(config, tape, graph, u, scores)
+	                                : hg_attention(tape, graph, &operands, &attention);
+}
+
 static hg_var record(const hg_model_config *config, const struct hg__layer_spec *spec,
                      const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x)
 {
@@ -73,11 +99,7 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
 	const hg_var u = hg__linear_record(&l->linear, tape, x);
 	const hg_var scores =
 	    hg_head_dot_pair(tape, u, hg_tape_param(tape, l->dst), hg_tape_param(tape, l->src), heads);
-	const hg_var e = hg_sddmm_add_leaky(tape, graph, scores, HG_NONE, config->negative_slope);
-	hg_var p = hg_edge_softmax(tape, graph, e);
-	if (config->attention_dropout > 0.0f)
-		p = hg_dropout(tape, p, config->attention_dropout);
-	hg_var y = hg_spmm(tape, graph, u, p, HG_NORM_NONE, 1.0f);
+	hg_var y = attend(config, tape, graph, u, scores, heads);
 	if (spec->final && heads > 1)
 		y = hg_head_mean(tape, y, heads);
 	y = hg_bias_add(tape, y, hg_tape_param(tape, l->bias));
