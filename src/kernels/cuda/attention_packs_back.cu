@@ -3,8 +3,8 @@
  *
  *     D[i, k] = <dY_i, Y_i> over head k
  *
- * The columns come first. Where dQ is the same matrix as dK or dV, the rows add to what the columns
- * stored. */
+ * The columns come first. Where dQ is the same matrix as dK or dV, they leave their sums in f32,
+ * and the rows add them before the one narrowing. */
 
 #include "kernels/cuda/attention_packs_back.cuh"
 
@@ -101,8 +101,18 @@ struct back_layout {
 	bool columns, rows;               /* which passes run */
 	int64_t column_blocks, dc_blocks; /* partial sums of dc: of columns, and of both passes */
 	int64_t dc_width;
-	size_t record, inverse_k, dc, dc_sums, staging, bytes;
+	size_t record, inverse_k, carry, dc, dc_sums, staging, bytes;
 };
+
+bool is_one(const struct hg__mat &a, const struct hg__mat &b)
+{
+	return a.data && a.data == b.data;
+}
+/* Whether the rows add what the columns have computed. */
+bool carries(const struct hg__attention_back_args *a)
+{
+	return is_one(a->dq, a->dk) || is_one(a->dq, a->dv);
+}
 
 /* Whether the pass over the columns runs: for dK and dV, and for its half of dc. */
 bool needs_columns(const struct hg__attention_back_args *a)
@@ -132,6 +142,7 @@ struct back_layout layout_of(const struct hg__attention_back_args *a)
 	    take(&l.bytes, a->csr.rows * of.heads,
 	         cosine ? sizeof(back_record<HG_SCORE_COSINE>) : sizeof(back_record<HG_SCORE_DOT>));
 	l.inverse_k = take(&l.bytes, cosine ? of.k.rows * of.heads : 0, sizeof(float));
+	l.carry = take(&l.bytes, carries(a) ? a->csr.rows * of.q.cols : 0, sizeof(float));
 	l.dc = take(&l.bytes, l.dc_blocks * l.dc_width, sizeof(float));
 	l.dc_sums = take(&l.bytes, grid_for(l.dc_blocks, DC_ROWS) * l.dc_width, sizeof(float));
 	l.staging = take(&l.bytes, 0, 0);
@@ -181,12 +192,13 @@ struct back_problem back_problem_of(const struct hg__attention_back_args *a, boo
 	p.y = columns ? dy : v;
 	p.record = memory + l.record;
 	p.inverse_k = reinterpret_cast<float *>(memory + l.inverse_k);
-	p.dx = dx.data;
+	p.dx = columns && is_one(dx, a->dq) ? nullptr : dx.data;
 	p.ld_dx = dx.ld;
-	p.dy = columns ? a->dv.data : nullptr;
+	p.together = columns && is_one(a->dk, a->dv);
+	p.dy = !columns || p.together || is_one(a->dv, a->dq) ? nullptr : a->dv.data;
 	p.ld_dy = a->dv.ld;
-	p.together = columns && a->dk.data && a->dk.data == a->dv.data;
-	p.add = !columns && a->dq.data && (a->dq.data == a->dk.data || a->dq.data == a->dv.data);
+	p.carry = carries(a) ? reinterpret_cast<float *>(memory + l.carry) : nullptr;
+	p.carries_dy = !is_one(a->dk, a->dq);
 	p.staging = reinterpret_cast<float *>(memory + l.staging);
 	p.lead = (columns ? 2 : 1) * a->of.q.cols;
 	if (l.dc_width > 0 && !(columns && l.column_blocks == 0))

@@ -43,11 +43,14 @@ struct back_problem : packs_problem {
 	struct pack_rows own_x, own_y, x, y;
 	const void *record;     /* back_record [rows, heads] */
 	const float *inverse_k; /* COSINE: [cols, heads] */
-	void *dx, *dy;          /* dK and dV; dQ and nothing. NULL: not wanted */
+	void *dx, *dy;          /* dK and dV; dQ and nothing. NULL: not stored */
 	int64_t ld_dx, ld_dy;
 	bool together; /* columns: dV is dK, which receives the sum */
-	bool add;      /* rows: dQ has received dK or dV, and this is added */
-	float *dc;     /* a row of partial sums for each block, or NULL */
+	/* f32 [rows, cols], or NULL: what the columns compute of dQ's matrix, which rows add to dQ
+	 * before it is narrowed. That is dV if carries_dy, otherwise dK, or both together. */
+	float *carry;
+	bool carries_dy;
+	float *dc; /* a row of partial sums for each block, or NULL */
 };
 
 /* The own row of a part as the derivative of ADD_V2 reads it: x + y > 0 is y > -x, in f16 two
@@ -128,16 +131,20 @@ template <typename T, bool COLUMNS>
 static __device__ inline void put_gradient(const struct back_problem &p, const struct pack_lane &at,
                                            int32_t row, float (&d)[8], const float (&b)[8])
 {
-	T *to = static_cast<T *>(p.dx) + row * p.ld_dx + at.column;
-	float old[8] = {};
-	if (!COLUMNS && p.add)
-		load<8>(to, old);
+	float *carry = p.carry + static_cast<int64_t>(row) * p.cols + at.column;
+	float other[8] = {};
+	if (!COLUMNS && p.carry)
+		load<8>(carry, other);
 #pragma unroll
 	for (int i = 0; i < 8; i++)
-		d[i] += COLUMNS ? (p.together ? b[i] : 0.0f) : old[i];
+		d[i] += COLUMNS ? (p.together ? b[i] : 0.0f) : other[i];
+	if (COLUMNS && p.carry && p.carries_dy)
+		store<8>(carry, b);
+	else if (COLUMNS && p.carry)
+		store<8>(carry, d);
 	if (p.dx)
-		store<8>(to, d);
-	if (COLUMNS && p.dy && !p.together)
+		store<8>(static_cast<T *>(p.dx) + row * p.ld_dx + at.column, d);
+	if (COLUMNS && p.dy)
 		store<8>(static_cast<T *>(p.dy) + row * p.ld_dy + at.column, b);
 }
 
@@ -324,7 +331,7 @@ template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS> struct ba
 	__device__ void zero(int32_t own)
 	{
 		float d[8] = {};
-		if (own >= 0 && at.live && (COLUMNS || !p.add))
+		if (own >= 0 && at.live)
 			put_gradient<T, COLUMNS>(p, at, own, d, d);
 	}
 	/* The part of dc that this lane has: for each column with ADD_V2, for the head with COSINE. */
