@@ -31,7 +31,10 @@ typedef struct hg_attention_config {
 	int heads;      /**< 1 (default) to HG_ATTENTION_HEADS */
 	float slope;    /**< of f in ADD and ADD_V2, in [0, 1]; default 0.2 */
 	float scale;    /**< of DOT, finite; default 1 */
-	float dropout;  /**< the probability in [0, 1) that training drops a weight; default 0 */
+	/** 1: an edge counts as often as its weight in the graph says, a number >= 0; 0 (default): once,
+	 * whatever its weight */
+	int weighted;
+	float dropout; /**< the probability in [0, 1) that training drops a weight; default 0 */
 } hg_attention_config;
 /** The defaults of the fields. */
 #define HG_ATTENTION_CONFIG_INIT                                                 \

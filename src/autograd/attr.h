@@ -19,7 +19,7 @@ struct hg__sddmm_dot_attr {
 };
 struct hg__attention_attr {
 	hg_score score;
-	int heads;
+	int heads, weighted;
 	float slope, scale, dropout;
 };
 struct hg__act_attr { /* ops of the list of functions: slope, alpha; 0 where there is none */

@@ -15,7 +15,6 @@ static hg_status check_graph(hg_tape *tape, const struct hg__op *op, hg_graph *g
 {
 	const int64_t *ptr;
 	const int32_t *id;
-	float least = 0.0f, positive;
 	if (!(op->traits & HG__GRAPH))
 		return HG_OK;
 	if (!graph)
@@ -23,13 +22,6 @@ static hg_status check_graph(hg_tape *tape, const struct hg__op *op, hg_graph *g
 	if (hg_graph_context(graph) != tape->ctx)
 		return hg__tape_fail(tape, HG_ERR_ARG,
 		                     "%s: the graph belongs to another context than the tape", op->name);
-	if (op->traits & HG__COUNTS_EDGES)
-		HG__TRY(hg__graph_least_weight(graph, &least, &positive));
-	if (least < 0.0f)
-		return hg__tape_fail(tape, HG_ERR_ARG,
-		                     "%s: a weight of the graph is %g, expected weights >= 0, which say "
-		                     "how often an edge counts",
-		                     op->name, (double)least);
 	return op->traits & HG__BATCH ? hg__graph_batch(graph, &ptr, &id) : HG_OK;
 }
 

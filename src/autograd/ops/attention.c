@@ -46,35 +46,6 @@ enum {
 	PLUS = ATTENTION_PLUS
 };
 
-/* ---- where Q, K and V are ---- */
-
-struct hg__attention_layout hg__attention_layout(hg_score score, int has_k, int has_v)
-{
-	struct hg__attention_layout layout = {.side = {{Q, 0}, {K, 0}, {V, 0}}, .parts = 1};
-	if (!has_k && score == HG_SCORE_COSINE)
-		layout.side[SIDE_K] = layout.side[SIDE_Q];
-	else if (!has_k) {
-		layout.side[SIDE_K] = (struct hg__attention_place){Q, 1};
-		layout.parts = 2;
-	}
-	if (!has_v && !has_k && score == HG_SCORE_DOT) {
-		layout.side[SIDE_V] = (struct hg__attention_place){Q, 2};
-		layout.parts = 3;
-	} else if (!has_v)
-		layout.side[SIDE_V] = layout.side[SIDE_K];
-	return layout;
-}
-
-void hg__attention_sides(const struct hg__attention_layout *layout,
-                         const struct hg__mat of[HG__MAX_IN], struct hg__mat side[SIDES])
-{
-	for (int i = 0; i < SIDES; i++) {
-		const struct hg__attention_place *at = &layout->side[i];
-		const int64_t cols = of[at->operand].cols / (at->operand == Q ? layout->parts : 1);
-		side[i] = hg__mat_cols(of[at->operand], at->part * cols, cols);
-	}
-}
-
 static struct hg__attention_layout layout_of(const struct hg__node *node)
 {
 	return hg__attention_layout(hg__attention_attr(node).score, node->in[K] >= 0, node->in[V] >= 0);
@@ -158,6 +129,18 @@ static hg_status infer_c(struct hg__infer *s, const struct hg__attention_attr *a
 	                          : hg__want_shape(s, C, "c", 1, a->heads);
 }
 
+static hg_status want_counts(const struct hg__infer *s, const struct hg__attention_attr *a)
+{
+	float least = 0.0f, positive = 0.0f;
+	if (a->weighted)
+		HG__TRY(hg__graph_least_weight(s->node->graph, &least, &positive));
+	return least >= 0.0f ? HG_OK
+	                     : hg__infer_fail(s, HG_ERR_ARG,
+	                                      "a weight of the graph is %g, expected weights >= 0, "
+	                                      "which say how often an edge counts",
+	                                      (double)least);
+}
+
 static hg_status infer_bias(struct hg__infer *s, int heads)
 {
 	if (!s->in[BIAS].present)
@@ -170,6 +153,7 @@ hg_status hg__attention_infer(struct hg__infer *s)
 {
 	const struct hg__attention_attr a = hg__attention_attr(s->node);
 	HG__TRY(want_constants(s, &a));
+	HG__TRY(want_counts(s, &a));
 	const struct hg__attention_layout layout =
 	    hg__attention_layout(a.score, s->in[K].present, s->in[V].present);
 	HG__TRY(infer_q(s, &a, &layout));
@@ -216,10 +200,18 @@ static hg_status infer(struct hg__infer *s)
 
 /* ---- running ---- */
 
+/* How often each edge counts; NULL: once. */
+static hg_status weight_of(const struct hg__call *c, const void **weight)
+{
+	*weight = NULL;
+	return hg__attention_attr(c->node).weighted ? hg__graph_weight(c->node->graph, HG_F32, weight)
+	                                            : HG_OK;
+}
+
 hg_status hg__attention_prepare(const struct hg__call *c)
 {
 	const void *weight = NULL;
-	return hg__graph_weight(c->node->graph, HG_F32, &weight);
+	return weight_of(c, &weight);
 }
 
 hg_status hg__attention_of(const struct hg__call *c, struct hg__attention *of)
@@ -228,7 +220,7 @@ hg_status hg__attention_of(const struct hg__call *c, struct hg__attention *of)
 	const struct hg__attention_layout layout = layout_of(c->node);
 	const void *weight = NULL;
 	struct hg__mat side[SIDES];
-	HG__TRY(hg__graph_weight(c->node->graph, HG_F32, &weight));
+	HG__TRY(weight_of(c, &weight));
 	hg__attention_sides(&layout, c->in, side);
 	*of = (struct hg__attention){.score = a.score,
 	                             .heads = a.heads,
@@ -320,8 +312,29 @@ static int heads_in(const struct hg__node *node, int operand, int64_t cols, stru
 	return a.score == HG_SCORE_ADD && (operand == Q || operand == K);
 }
 
+/* Y[i, c] = sum over the edges (i, j) of mask p V[j, c], and dV[j, c] = sum over the edges (i, j) of
+ * mask p dY[i, c]. Columns of an operand that is V and something else have no such sum. */
+static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+{
+	const struct hg__attention_layout layout = layout_of(c->node);
+	const int of_v = e->operand == V && layout.side[SIDE_K].operand != V;
+	struct hg__attended attended = {.softmax = c->aux[SOFTMAX], .by_source = of_v};
+	if (e->operand >= 0 && !of_v)
+		return HG_OK;
+	HG__TRY(hg__attention_of(c, &attended.of));
+	*t = (struct hg__terms){.over = HG__OVER_ATTENTION,
+	                        .edges = {.csr = of_v ? &c->csr_t : &c->csr},
+	                        .attention = attended,
+	                        .a = of_v ? c->dout : attended.of.v,
+	                        .i = e->row,
+	                        .j = e->col};
+	return HG_OK;
+}
+
 static const struct hg__about about = {.traits = HG__NEIGHBOURS,
                                        .rows = HG__ROWS_NODES,
+                                       .noise = 0x1p-20, /* as in a softmax */
+                                       .sum = sum,
                                        .constants = hg__attention_constants,
                                        .heads = heads_in,
                                        .kept = kept};
@@ -361,7 +374,12 @@ hg_status hg__attention_config(hg_tape *tape, const char *op, const hg_attention
 		                     "(start from HG_ATTENTION_CONFIG_INIT), or a field unknown to this "
 		                     "version is used",
 		                     op, config->size, sizeof own);
-	*attr = (struct hg__attention_attr){own.score, own.heads, own.slope, own.scale, own.dropout};
+	*attr = (struct hg__attention_attr){.score = own.score,
+	                                    .heads = own.heads,
+	                                    .weighted = own.weighted != 0,
+	                                    .slope = own.slope,
+	                                    .scale = own.scale,
+	                                    .dropout = own.dropout};
 	return HG_OK;
 }
 

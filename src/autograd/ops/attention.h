@@ -1,5 +1,5 @@
-/* What the files of attention share: attention.c, attention_range.c, attention_sample.c and
- * attention_weights.c. */
+/* What the files of attention share: attention.c, attention_layout.c, attention_range.c,
+ * attention_sample.c and attention_weights.c. */
 #ifndef HG_AUTOGRAD_OPS_ATTENTION_H
 #define HG_AUTOGRAD_OPS_ATTENTION_H
 
@@ -20,6 +20,7 @@ struct hg__attention_layout {
 	struct hg__attention_place side[SIDES];
 	int parts; /* the parts of operand q: Q alone, Q|K or Q|K|V */
 };
+/* attention_layout.c */
 struct hg__attention_layout hg__attention_layout(hg_score score, int has_k, int has_v);
 
 /* The sides of a list of matrices, which are the operands or their gradients. */

@@ -49,7 +49,8 @@ static double columns(const struct hg__range *r, int side)
 /* The largest sum of the weights of the edges of a row. */
 static double row_mass(const struct hg__range *r)
 {
-	return r->facts.max_row_sum;
+	return hg__attention_attr(r->node).weighted ? r->facts.max_row_sum
+	                                            : (double)r->facts.max_row_degree;
 }
 
 /* The least weight of an edge that counts. It was found when the op was recorded, so the call has no
@@ -57,6 +58,8 @@ static double row_mass(const struct hg__range *r)
 static double least_weight(const struct hg__range *r)
 {
 	float least, positive;
+	if (!hg__attention_attr(r->node).weighted)
+		return 1.0;
 	return hg__graph_least_weight(r->node->graph, &least, &positive) < 0 ? 0.0 : (double)positive;
 }
 

@@ -173,8 +173,12 @@ int hg__attention_sample(int i, const struct hg__extent *x, struct hg__sample *s
 	              q = row->score == ADD ? heads : d;
 	const struct hg__attention_layout layout = hg__attention_layout(
 	    (hg_score)row->score, (row->has & HAS_K) != 0, (row->has & HAS_V) != 0);
-	const struct hg__attention_attr attr = {(hg_score)row->score, row->heads < 0 ? 0 : (int)heads,
-	                                        row->slope, row->scale, row->dropout};
+	const struct hg__attention_attr attr = {.score = (hg_score)row->score,
+	                                        .heads = row->heads < 0 ? 0 : (int)heads,
+	                                        .weighted = 1,
+	                                        .slope = row->slope,
+	                                        .scale = row->scale,
+	                                        .dropout = row->dropout};
 	hg__sample_begin(s, row->what, row->expect, !(row->has & NO_GRAPH));
 	hg__sample_attr(s, &attr, sizeof attr);
 	if (row->has & INTEGERS)
