@@ -101,10 +101,9 @@ static float *state_of(const struct job *job, const struct hg__part *part, float
 
 /* Subtracts from the scores w of each part the largest. If the part began in an earlier span, its
  * state counts too, and is rescaled. */
-static void subtract_max(const struct job *job, const struct hg__span *span, float *own,
-                         struct buffers *b)
+HG__INLINE void subtract_max(int pitch, const struct job *job, const struct hg__span *span,
+                             float *own, struct buffers *b)
 {
-	const int pitch = job->scores.pitch;
 	for (int i = 0; i < span->parts; i++) {
 		const struct hg__part *part = &span->part[i];
 		float *w = b->w + hg__part_at(span, part, pitch);
@@ -139,9 +138,9 @@ static void exponentials(const struct job *job, const struct hg__span *span, str
 		           hg__vselect(hg__vload(b->x + i) > zero, hg__vload(b->w + i), zero));
 }
 
-static void sum_parts(const struct job *job, const struct hg__span *span, struct buffers *b)
+HG__INLINE void sum_parts(int pitch, const struct job *job, const struct hg__span *span,
+                          struct buffers *b)
 {
-	const int pitch = job->scores.pitch;
 	for (int i = 0; i < span->parts; i++) {
 		const int64_t at = hg__part_at(span, &span->part[i], pitch),
 		              numbers = hg__part_numbers(&span->part[i], pitch);
@@ -193,6 +192,15 @@ static void add_part(const struct job *job, const struct hg__span *span, int i,
 		finish_row(job, part->row, state);
 }
 
+/* The part of a span that depends on the pitch, which is a constant for the most frequent ones. */
+HG__INLINE void attend_span(int pitch, const struct job *job, const struct hg__span *span,
+                            float *own, struct buffers *b)
+{
+	subtract_max(pitch, job, span, own, b);
+	exponentials(job, span, b);
+	sum_parts(pitch, job, span, b);
+}
+
 static void attend_group(const struct job *job, int64_t group)
 {
 	float *own = job->thread + omp_get_thread_num() * job->thread_size;
@@ -204,9 +212,12 @@ static void attend_group(const struct job *job, int64_t group)
 	while (hg__span_next(&walk, &span)) {
 		hg__span_scores(&scores, &span, b.x, NULL);
 		hg__span_values(&scores, &span, b.x, b.w);
-		subtract_max(job, &span, own, &b);
-		exponentials(job, &span, &b);
-		sum_parts(job, &span, &b);
+		if (scores.pitch == 1)
+			attend_span(1, job, &span, own, &b);
+		else if (scores.pitch == 8)
+			attend_span(8, job, &span, own, &b);
+		else
+			attend_span(scores.pitch, job, &span, own, &b);
 		if (scores.drops)
 			drop(job, &span, &b);
 		for (int i = 0; i < span.parts; i++)

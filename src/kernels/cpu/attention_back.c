@@ -101,19 +101,31 @@ static void record_node(const struct job *job, int64_t i)
 /* ---- p, ds and what is summed with them, for the edges of a span ---- */
 
 /* The log-sum-exp and D of the row of every edge. */
+HG__INLINE void look_up_heads(int pitch, const struct job *job, const struct pass *pass,
+                              const struct hg__span *span, struct buffers *b)
+{
+	const int32_t *col = pass->scores.by_column ? pass->scores.csr->col : NULL;
+	float *lse = b->lse, *d = b->d;
+	for (int i = 0; i < span->parts; i++)
+		for (int64_t p = span->part[i].begin; p < span->part[i].end; p++) {
+			const float *record =
+			    job->record + (col ? col[p] : span->part[i].row) * RECORDS * pitch;
+			hg__copy_heads(pitch, lse, record + LSE * pitch);
+			hg__copy_heads(pitch, d, record + D * pitch);
+			lse += pitch;
+			d += pitch;
+		}
+}
+
 static void look_up(const struct job *job, const struct pass *pass, const struct hg__span *span,
                     struct buffers *b)
 {
-	const int pitch = job->pitch;
-	const size_t bytes = (size_t)pitch * sizeof(float);
-	for (int i = 0; i < span->parts; i++)
-		for (int64_t p = span->part[i].begin; p < span->part[i].end; p++) {
-			const int64_t row =
-			    pass->scores.by_column ? pass->scores.csr->col[p] : span->part[i].row;
-			const int64_t at = (p - span->first) * pitch;
-			memcpy(b->lse + at, record_of(job, row, LSE), bytes);
-			memcpy(b->d + at, record_of(job, row, D), bytes);
-		}
+	if (job->pitch == 1)
+		look_up_heads(1, job, pass, span, b);
+	else if (job->pitch == 8)
+		look_up_heads(8, job, pass, span, b);
+	else
+		look_up_heads(job->pitch, job, pass, span, b);
 }
 
 /* dp = <G_i, V_j> of every edge. */

@@ -159,6 +159,11 @@ HG__INLINE void hg__put_heads(int pitch, float *to, hg__v16 v)
 	}
 }
 
+HG__INLINE void hg__copy_heads(int pitch, float *to, const float *from)
+{
+	memcpy(to, from, (size_t)pitch * sizeof *to);
+}
+
 /* The first `pitch` numbers of a table of 16, repeated. */
 HG__INLINE hg__v16 hg__repeat_heads(int pitch, const float *table)
 {

@@ -46,7 +46,15 @@ HG__INLINE hg__v16 hg__leaky(hg__v16 x, float slope)
 /* Copies a row in f32 to whole vectors, with zeros behind the last column. */
 static inline void hg__whole_row(const struct hg__mat *m, int64_t row, float *out)
 {
-	for (int64_t c = 0; c < m->cols; c += HG__LANES)
+	const void *at = hg__at(m, row, 0);
+	int64_t c = 0;
+	if (m->dtype == HG_F16)
+		for (; c + HG__LANES <= m->cols; c += HG__LANES)
+			hg__vstore(out + c, hg__vload_half((const hg_half *)at + c));
+	else
+		for (; c + HG__LANES <= m->cols; c += HG__LANES)
+			hg__vstore(out + c, hg__vload((const float *)at + c));
+	if (c < m->cols)
 		hg__vstore(out + c, hg__lanes(m, row, c, 0.0f));
 }
 
@@ -59,27 +67,50 @@ HG__INLINE hg__v16 hg__dot_add(int v2, hg__v16 own, hg__v16 other, hg__v16 c, fl
 	return v2 ? hg__vfma(c, hg__leaky(own + other, slope), sum) : hg__vfma(own, other, sum);
 }
 
-/* Heads of 8 columns: the 8 heads from column `first` on, lane k of the result is head k. Each of
- * the four vectors holds two heads; lanes that are 4, 2 and 1 apart are added, and the first two
- * steps merge two vectors into one (as in sddmm.c). */
-HG__INLINE hg__v16 hg__dot_of_eights(int v2, const float *own, const struct hg__mat *other,
-                                     int64_t j, int64_t first, const float *c, float slope)
+/* Heads of 8 columns: lane k of the result is the sum of head k. Each of the four vectors holds the
+ * terms of two heads; lanes that are 4, 2 and 1 apart are added, and the first two steps merge two
+ * vectors into one (as in sddmm.c). */
+HG__INLINE hg__v16 hg__sum_eights(const hg__v16 *v)
 {
 	const hg__i16 high4 = {0, 0, 0, 0, -1, -1, -1, -1, 0, 0, 0, 0, -1, -1, -1, -1},
 	              high2 = {0, 0, -1, -1, 0, 0, -1, -1, 0, 0, -1, -1, 0, 0, -1, -1};
-	const hg__v16 zero = {0};
-	hg__v16 v[4] = {{0}}, w[2];
-	for (int i = 0; i < 4 && first + i * HG__LANES < other->cols; i++) {
-		const int64_t at = first + i * HG__LANES;
-		v[i] = hg__dot_add(v2, hg__vload(own + at), hg__lanes(other, j, at, 0.0f),
-		                   v2 ? hg__vload(c + at) : zero, slope, zero);
-	}
+	hg__v16 w[2];
 	for (int i = 0; i < 2; i++)
 		w[i] = hg__vselect(high4, v[2 * i + 1], v[2 * i]) +
 		       hg__vswap4(hg__vselect(high4, v[2 * i], v[2 * i + 1]));
 	const hg__v16 x = hg__vselect(high2, w[1], w[0]) + hg__vswap2(hg__vselect(high2, w[0], w[1])),
 	              y = x + hg__vswap1(x);
 	return __builtin_shufflevector(y, y, 0, 8, 4, 12, 2, 10, 6, 14, 0, 0, 0, 0, 0, 0, 0, 0);
+}
+
+/* The 8 heads of 8 columns from column `first` on, or fewer where the columns end. */
+HG__INLINE hg__v16 hg__dot_of_eights(int v2, const float *own, const struct hg__mat *other,
+                                     int64_t j, int64_t first, const float *c, float slope)
+{
+	const hg__v16 zero = {0};
+	hg__v16 v[4] = {{0}};
+	for (int i = 0; i < 4 && first + i * HG__LANES < other->cols; i++) {
+		const int64_t at = first + i * HG__LANES;
+		v[i] = hg__dot_add(v2, hg__vload(own + at), hg__lanes(other, j, at, 0.0f),
+		                   v2 ? hg__vload(c + at) : zero, slope, zero);
+	}
+	return hg__sum_eights(v);
+}
+
+/* The same for exactly 64 columns. halves is a constant at every call. */
+HG__INLINE hg__v16 hg__dot_of_64(int v2, int halves, const float *own, const void *other,
+                                 const float *c, float slope)
+{
+	const hg__v16 zero = {0};
+	hg__v16 v[4];
+	for (int i = 0; i < 4; i++) {
+		const int at = i * HG__LANES;
+		v[i] = hg__dot_add(v2, hg__vload(own + at),
+		                   halves ? hg__vload_half((const hg_half *)other + at)
+		                          : hg__vload((const float *)other + at),
+		                   v2 ? hg__vload(c + at) : zero, slope, zero);
+	}
+	return hg__sum_eights(v);
 }
 
 /* The head of d columns from column `first` on. All operands are masked at the end of the head,
@@ -103,7 +134,10 @@ HG__INLINE hg__v16 hg__dots(int v2, int heads, int64_t d, const float *own,
                             const struct hg__mat *other, int64_t j, const float *c, float slope)
 {
 	float out[HG__LANES] = {0};
-	if (d == 8 && heads <= 8)
+	if (d == 8 && heads == 8)
+		return other->dtype == HG_F16 ? hg__dot_of_64(v2, 1, own, hg__at(other, j, 0), c, slope)
+		                              : hg__dot_of_64(v2, 0, own, hg__at(other, j, 0), c, slope);
+	if (d == 8 && heads < 8)
 		return hg__dot_of_eights(v2, own, other, j, 0, c, slope);
 	if (d == 8)
 		for (int k = 0; k < heads; k += 8) {
@@ -267,6 +301,8 @@ static inline void hg__span_lse(const struct hg__scores *s, const struct hg__spa
 
 /* ---- dropout ---- */
 
+typedef uint16_t hg__halves __attribute__((vector_size(32)));
+
 /* The random halves of eight edges and of octet `octet` of the heads: [8][8]. */
 HG__INLINE void hg__mask_halves(const struct hg__scores *s, const uint64_t *i, const uint64_t *j,
                                 uint32_t octet, uint16_t *out)
@@ -276,6 +312,26 @@ HG__INLINE void hg__mask_halves(const struct hg__scores *s, const uint64_t *i, c
 	memcpy(&x.w[0], i, sizeof x.w[0]);
 	memcpy(&x.w[1], j, sizeof x.w[1]);
 	hg__put_quads(hg__philox_8(s->of->dropout.key, x), (uint32_t *)(void *)out);
+}
+
+/* mask = 0 or 1 / keep of the 8 lanes of octet k / 8 of n edges. */
+HG__INLINE void hg__put_masks(const struct hg__scores *s, const uint16_t *half, int n, int k,
+                              float *mask)
+{
+	const hg__v16 zero = {0}, kept = hg__vset(s->kept);
+	const int lanes = s->pitch < 8 ? s->pitch : 8;
+	if (s->pitch == 8) { /* two edges in a vector, perhaps one of them behind the last */
+		for (int l = 0; l < n; l += 2) {
+			hg__halves two;
+			memcpy(&two, half + 8 * l, sizeof two);
+			const hg__i16 word = __builtin_convertvector(two, hg__i16);
+			hg__vstore(mask + l * 8, hg__vselect(word < (int32_t)s->threshold, zero, kept));
+		}
+		return;
+	}
+	for (int l = 0; l < n; l++)
+		for (int h = 0; h < lanes; h++)
+			mask[l * s->pitch + k + h] = half[8 * l + h] < s->threshold ? 0.0f : s->kept;
 }
 
 /* mask = 0 or 1 / keep for each number of a span. */
@@ -295,13 +351,9 @@ static inline void hg__span_masks(const struct hg__scores *s, const struct hg__s
 		}
 		for (int k = 0; k < s->heads; k += 8) {
 			_Alignas(16) uint16_t half[HG__DRAW * 8];
-			const int lanes = s->pitch < 8 ? s->pitch : 8;
 			hg__mask_halves(s, s->by_column ? other : own, s->by_column ? own : other,
 			                (uint32_t)k / 8, half);
-			for (int l = 0; l < n; l++)
-				for (int h = 0; h < lanes; h++)
-					mask[(e + l) * s->pitch + k + h] =
-					    half[8 * l + h] < s->threshold ? 0.0f : s->kept;
+			hg__put_masks(s, half, n, k, mask + e * s->pitch);
 		}
 	}
 }
