@@ -172,8 +172,8 @@ static __device__ inline unsigned kept_heads(const struct attention_mask &mask,
 
 /* What a lane of either pass has: its columns and its head, the entries of the step that it holds,
  * the gathers of the step, and the sums. A lane beyond the last column takes part as well, because
- * it holds entries for the other lanes; its own sums are not stored. UNROLL: entries of a step, 8 or
- * 4. */
+ * it holds entries for the other lanes; its own sums are not stored. UNROLL: entries of a step, 8
+ * or 4. */
 template <typename T, int UNROLL, bool FEW, bool ONE, bool PASS_L1> struct add_lane {
 	static constexpr int W = ADD_PACK, STEP = UNROLL;
 	static constexpr bool SHARES_STEPS = true;
@@ -182,8 +182,8 @@ template <typename T, int UNROLL, bool FEW, bool ONE, bool PASS_L1> struct add_l
 	const struct add_edges &e;
 	const char *x;
 	int head;
-	bool
-	    starts_head; /* a head begins with the first column of this lane, or of the sub-warp (ONE) */
+	/* Whether a head begins with the first column of this lane, or, with ONE, of the sub-warp. */
+	bool starts_head;
 	bool shares = false; /* whether the parts share the step, with 2^shift entries each */
 	int shift;
 	bool live[step::held];
