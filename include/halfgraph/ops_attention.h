@@ -31,8 +31,8 @@ typedef struct hg_attention_config {
 	int heads;      /**< 1 (default) to HG_ATTENTION_HEADS */
 	float slope;    /**< of f in ADD and ADD_V2, in [0, 1]; default 0.2 */
 	float scale;    /**< of DOT, finite; default 1 */
-	/** 1: an edge counts as often as its weight in the graph says, a number >= 0; 0 (default): once,
-	 * whatever its weight */
+	/** 1: an edge counts as often as its weight in the graph says, a number >= 0; 0 (default):
+	 * once, whatever its weight */
 	int weighted;
 	float dropout; /**< the probability in [0, 1) that training drops a weight; default 0 */
 } hg_attention_config;
@@ -52,7 +52,8 @@ typedef struct hg_attention_config {
  *     COSINE   without k: K = Q. Without v: V = K.
  *     ADD_V2   without k: q [n, 2 h q] is Q|K. Without v: V = K.
  *
- * Where q holds K, the graph is square. An operand's gradient is the sum over what it is used as. */
+ * Where q holds K, the graph is square. An operand's gradient is the sum over what it is used as.
+ */
 typedef struct hg_attention_operands {
 	hg_var q; /**< of the destinations, [rows, h q]; q = 1 with ADD */
 	hg_var k; /**< of the sources, [cols, h q], or HG_NONE */

@@ -43,8 +43,8 @@ struct hg__added {
 	double factor;
 };
 
-/* Attention weights: the forward pass that has computed them left `softmax`. by_source: row i of the
- * sum is a source, so edges.csr is the transpose; else it is a destination. */
+/* Attention weights: the forward pass that has computed them left `softmax`. by_source: row i of
+ * the sum is a source, so edges.csr is the transpose; else it is a destination. */
 struct hg__attended {
 	struct hg__attention of;
 	struct hg__mat softmax;

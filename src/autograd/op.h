@@ -28,8 +28,8 @@ enum hg__op_traits {
 	HG__LOSS = 16u,       /* output f32 [1, 1] */
 	HG__RANDOM = 32u,     /* draws from the step's random stream */
 	HG__BATCH = 64u,      /* needs the graph's batch pointers */
-	/* backward reads csr_t.edge only for the operands in op->edges and for the weights of the graph.
-	 * Without either, the tape need not build it. */
+	/* backward reads csr_t.edge only for the operands in op->edges and for the weights of the
+	 * graph. Without either, the tape need not build it. */
 	HG__UNIT_EDGES = 128u,
 	/* the result is cheap to compute and much larger than the operands, so the tape may compute it
 	 * a second time for backward instead of keeping it (plan.c) */

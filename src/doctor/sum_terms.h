@@ -7,8 +7,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* How the sums that ops describe (autograd/about.h) become lists of addends: sum_rows.c, sum_graph.c
- * and sum_attention.c fill the lists, sum_terms.c has what they need. */
+/* How the sums that ops describe (autograd/about.h) become lists of addends: sum_rows.c,
+ * sum_graph.c and sum_attention.c fill the lists, sum_terms.c has what they need. */
 
 /* Allocates `count` addends. */
 HG_NODISCARD hg_status hg__sum_alloc(struct hg__sum *sum, int64_t count);

@@ -5,10 +5,10 @@
  *     Y[i, c] = sum over edges e = (i, j) of mask[e, k] p[e, k] V[j, c],  k the head of column c
  *     p[e, k] = w_e exp(s[e, k]) / sum over the edges f of row i of w_f exp(s[f, k])
  *
- * Operands: q, k, v, c, bias. The error of a number is that of any kernel which computes in f32 with
- * sums in any order, subtracts from the scores of a row a number near their maximum, combines parts
- * of a row that each have such a number of their own, and in the backward pass computes p again as
- * exp(s - the stored logarithm of the row's sum). */
+ * Operands: q, k, v, c, bias. The error of a number is that of any kernel which computes in f32
+ * with sums in any order, subtracts from the scores of a row a number near their maximum, combines
+ * parts of a row that each have such a number of their own, and in the backward pass computes p
+ * again as exp(s - the stored logarithm of the row's sum). */
 enum { Q, K, V, C, BIAS };
 enum { ADD, DOT, COSINE, ADD_V2 };
 

@@ -312,8 +312,8 @@ static int heads_in(const struct hg__node *node, int operand, int64_t cols, stru
 	return a.score == HG_SCORE_ADD && (operand == Q || operand == K);
 }
 
-/* Y[i, c] = sum over the edges (i, j) of mask p V[j, c], and dV[j, c] = sum over the edges (i, j) of
- * mask p dY[i, c]. Columns of an operand that is V and something else have no such sum. */
+/* Y[i, c] = sum over the edges (i, j) of mask p V[j, c], and dV[j, c] = sum over the edges (i, j)
+ * of mask p dY[i, c]. Columns of an operand that is V and something else have no such sum. */
 static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
 {
 	const struct hg__attention_layout layout = layout_of(c->node);

@@ -4,8 +4,8 @@
  *     the weights have: |Y| <= kept |V|, kept = 1 / (1 - dropout).
  *
  * For the gradients, let M = kept d |dY| |V|, which bounds mask <G_i, V_j> and, because Y is such a
- * mean, D = <G_i, Y_i>. Let p be the softmax of the scores as they are computed. A row's derivatives
- * ds = p (mask <G, V> - D) are deviations from their mean D under the weights p, so
+ * mean, D = <G_i, Y_i>. Let p be the softmax of the scores as they are computed. A row's
+ * derivatives ds = p (mask <G, V> - D) are deviations from their mean D under the weights p, so
  *
  *     sum over a row of |ds| <= M        (reached if half of the weight has M, half has -M)
  *     |ds| <= 2 p (1 - p) M <= M / 2
@@ -13,8 +13,8 @@
  *     edges add up to 0
  *
  * The backward pass computes p' = exp(s - softmax) from rounded numbers: p' <= (1 + a) p with
- * a = hg__attention_stray, and p' <= 1. It has errors of mask <G, V> and of D of at most e together,
- * where D has that of Y as stored. So
+ * a = hg__attention_stray, and p' <= 1. It has errors of mask <G, V> and of D of at most e
+ * together, where D has that of Y as stored. So
  *
  *     sum over a row of |ds'| <= min((1 + a) M + (1 + a) e, 2 degree (M + e))
  *     |ds'| <= min((1 + a) M / 2 + e, 2 M + e) */
@@ -53,8 +53,8 @@ static double row_mass(const struct hg__range *r)
 	                                            : (double)r->facts.max_row_degree;
 }
 
-/* The least weight of an edge that counts. It was found when the op was recorded, so the call has no
- * error. */
+/* The least weight of an edge that counts. It was found when the op was recorded, so the call has
+ * no error. */
 static double least_weight(const struct hg__range *r)
 {
 	float least, positive;
@@ -69,9 +69,9 @@ static double kept(const struct hg__range *r)
 	                           : 1.0;
 }
 
-/* What the roundings of f32 numbers near 0 can add to an element of Y. The sums of a row are divided
- * by the sum of its weights, which is at least that of the edge with the largest score, about
- * least_weight. */
+/* What the roundings of f32 numbers near 0 can add to an element of Y. The sums of a row are
+ * divided by the sum of its weights, which is at least that of the edge with the largest score,
+ * about least_weight. */
 static double near_zero(const struct hg__range *r)
 {
 	return (2.0 * (double)r->facts.max_row_degree + 4.0) * 0x1p-149 * kept(r) *
