@@ -10,7 +10,7 @@ struct fault {
 	const char *id;
 	hg_cause cause;
 	const char *model, *layer;
-	/* NULL: the fused op does not store the number, and the set-up is healthy */
+	/* NULL: the fault exists only on a context with separate ops */
 	const char *op;
 	const char *separate_op; /* on a context with separate ops */
 	int backward;

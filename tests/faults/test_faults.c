@@ -38,13 +38,12 @@ enum how {
 	SEPARATE_OPS, /* the same on a context with separate ops */
 	SKIPPED,      /* after the step, which was skipped */
 	CURED,        /* before the step, with the doctor's remedies */
-	NOT_STORED,   /* before the step, with fused ops that do not store the number */
 	WITHOUT,      /* before the step, without the fault */
 	HEALTHY,      /* a set-up of healthy.def */
 	HOWS
 };
-static const char *const case_suffix[HOWS] = {
-    "", ".separate_ops", ".skipped", ".cured", ".not_stored", ".without", ".healthy"};
+static const char *const case_suffix[HOWS] = {"",       ".separate_ops", ".skipped",
+                                              ".cured", ".without",      ".healthy"};
 
 struct item {
 	const struct fault *fault; /* NULL: a set-up of healthy.def */
@@ -117,7 +116,7 @@ static void check_unchanged(struct setup *s, struct state *before)
 
 static int has_fault(const struct item *item)
 {
-	return item->how < NOT_STORED;
+	return item->how < WITHOUT;
 }
 
 /* The fault as this item's context names it. */
@@ -252,7 +251,7 @@ static void run(const void *data)
 {
 	const struct item *item = data;
 	struct setup s;
-	setup_open(&s, create_context(item), has_fault(item) || item->how == NOT_STORED);
+	setup_open(&s, create_context(item), has_fault(item));
 	hg_doctor *doctor = begin(&s, item);
 	(item->how == SKIPPED ? examine_after_step : examine_before_step)(&s, item, doctor);
 	end(&s, doctor);
@@ -329,8 +328,6 @@ static struct test_case cases[CASES];
 
 static int has_case(const struct fault *f, enum how how)
 {
-	if (how == NOT_STORED)
-		return !f->op;
 	return (f->op || how == SEPARATE_OPS || how == WITHOUT) && (how != SKIPPED || stops_step(f)) &&
 	       (how != CURED || can_be_cured(f));
 }
@@ -352,9 +349,8 @@ static void print_tally(void)
 	       examined[PLANTED], right[PLANTED], examined[SEPARATE_OPS], right[SEPARATE_OPS],
 	       examined[SKIPPED], right[SKIPPED], tally.applied);
 	printf("cured: %d of %d by the doctor's own remedies\n", right[CURED], examined[CURED]);
-	printf("healthy: %d examined, %d without a finding\n",
-	       examined[NOT_STORED] + examined[WITHOUT] + examined[HEALTHY],
-	       right[NOT_STORED] + right[WITHOUT] + right[HEALTHY]);
+	printf("healthy: %d examined, %d without a finding\n", examined[WITHOUT] + examined[HEALTHY],
+	       right[WITHOUT] + right[HEALTHY]);
 }
 
 int main(int argc, char **argv)
