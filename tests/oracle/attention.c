@@ -5,10 +5,10 @@
  *     Y[i, c] = sum over edges e = (i, j) of mask[e, k] p[e, k] V[j, c],  k the head of column c
  *     p[e, k] = w_e exp(s[e, k]) / sum over the edges f of row i of w_f exp(s[f, k])
  *
- * Operands: q, k, v, c, bias. The error of a number is that of any kernel which computes in f32
- * with sums in any order, subtracts from the scores of a row a number near their maximum, combines
- * parts of a row that each have such a number of their own, and in the backward pass computes p
- * again as exp(s - the stored logarithm of the row's sum). */
+ * Operands: q, k, v, c, bias. The error of a number is that of any kernel that computes in f32 with
+ * sums in any order, subtracts from the scores of a row a number near their maximum, combines parts
+ * of a row that each have such a number of their own, and in the backward pass computes p again as
+ * exp(s - the stored logarithm of the row's sum). */
 enum { Q, K, V, C, BIAS };
 enum { ADD, DOT, COSINE, ADD_V2 };
 
@@ -162,11 +162,14 @@ static double argument(double score, double other)
 	return 8 * U * (fabs(score) + fabs(other) + 32);
 }
 
-/* w exp(x): exp, and the product with the weight. */
+/* w exp(x): exp, with 2 units in the last place, also where that is 2^-149; and the product with
+ * the weight. */
 static num weighted(double weight, double x, double error)
 {
+	if (weight == 0)
+		return num_exact(0);
 	const double v = weight * exp(x);
-	return num_round(6 * U, v, v * expm1(error));
+	return num_round(6 * U, v, v * expm1(error) + weight * 0x1p-148);
 }
 
 /* Computes the p of a row; returns 0 if the row has no edge that counts. The parts of a row that is
@@ -334,6 +337,20 @@ static num times_slope(const struct oracle_call *c, int plus, int unsure, num y)
 	return out;
 }
 
+/* Adds what edge e brings to the gradient of k with ADD: f' ds. A kernel may add up p mask dY and
+ * p D over a column first, and multiply by V last, so ds is a sum of these terms here. */
+static void add_add(const struct oracle_call *c, const struct sides *s, int64_t e, int64_t head,
+                    const struct edge *edge, num D, struct gradients *g)
+{
+	const int64_t i = c->graph.dst[e], j = c->graph.src[e], d = c->out.cols / c->heads;
+	struct num_sum *sum = &g->k[j * s->k.cols + head];
+	const num p = times_slope(c, edge->plus, edge->unsure, edge->back),
+	          masked = num_mul(U, p, edge->mask), rest = num_mul(U, p, D);
+	for (int64_t k = head * d; k < (head + 1) * d; k++)
+		num_sum_add(sum, num_mul(U, num_mul(U, masked, DOUT(i, k)), at(c, &s->v, j, k)));
+	num_sum_add(sum, (num){-rest.v, rest.e});
+}
+
 /* Adds what edge e brings to the gradients of Q_i and K_j, and of c. */
 static void add_dot(const struct oracle_call *c, const struct sides *s, int64_t e, int64_t head,
                     const struct edge *edge, struct gradients *g)
@@ -380,7 +397,7 @@ static void add_v2(const struct oracle_call *c, const struct sides *s, int64_t e
 }
 
 static void add_edge(struct oracle_call *c, const struct sides *s, int64_t e, int64_t head,
-                     const struct edge *edge, struct gradients *g)
+                     const struct edge *edge, num D, struct gradients *g)
 {
 	const int64_t i = c->graph.dst[e], j = c->graph.src[e], d = c->out.cols / c->heads;
 	const num ds = c->score == ADD ? times_slope(c, edge->plus, edge->unsure, edge->ds) : edge->ds;
@@ -388,7 +405,7 @@ static void add_edge(struct oracle_call *c, const struct sides *s, int64_t e, in
 		num_sum_add(&g->v[j * s->v.cols + k],
 		            num_mul(U, num_mul(U, edge->mask, edge->back), DOUT(i, k)));
 	if (c->score == ADD)
-		num_sum_add(&g->k[j * s->k.cols + head], ds);
+		add_add(c, s, e, head, edge, D, g);
 	else
 		(c->score == DOT      ? add_dot
 		 : c->score == COSINE ? add_cosine
@@ -445,7 +462,7 @@ void oracle_attention_back(struct oracle_call *c)
 				continue;
 			const num D = derivatives(c, &s, i, head, edge);
 			for (int64_t e = c->graph.rowptr[i]; e < c->graph.rowptr[i + 1]; e++)
-				add_edge(c, &s, e, head, &edge[e - c->graph.rowptr[i]], &g);
+				add_edge(c, &s, e, head, &edge[e - c->graph.rowptr[i]], D, &g);
 			if (c->score == ADD)
 				num_sum_add(&g.q[i * s.q.cols + head], row_of_add(c, &s, i, head, edge, D));
 		}

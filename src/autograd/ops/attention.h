@@ -1,5 +1,5 @@
-/* What the files of attention share: attention.c, attention_layout.c, attention_range.c,
- * attention_sample.c and attention_weights.c. */
+/* What the files of attention share: attention.c, attention_weights.c, and for both of them
+ * attention_operands.c, attention_range.c and attention_sample.c. */
 #ifndef HG_AUTOGRAD_OPS_ATTENTION_H
 #define HG_AUTOGRAD_OPS_ATTENTION_H
 
@@ -20,8 +20,8 @@ struct hg__attention_layout {
 	struct hg__attention_place side[SIDES];
 	int parts; /* the parts of operand q: Q alone, Q|K or Q|K|V */
 };
-/* attention_layout.c */
 struct hg__attention_layout hg__attention_layout(hg_score score, int has_k, int has_v);
+struct hg__attention_layout hg__attention_layout_of(const struct hg__node *node);
 
 /* The sides of a list of matrices, which are the operands or their gradients. */
 void hg__attention_sides(const struct hg__attention_layout *layout,
@@ -44,12 +44,13 @@ static inline int hg__attention_reads_c(hg_score score)
 	return score == HG_SCORE_COSINE || score == HG_SCORE_ADD_V2;
 }
 
-/* attention.c: checks the constants and the operands, but not v and its shape; and what the kernels
- * read. */
+/* attention_operands.c: checks the constants and the operands, but not v and its shape; and what
+ * the kernels read. */
 HG_NODISCARD hg_status hg__attention_infer(struct hg__infer *s);
 HG_NODISCARD hg_status hg__attention_of(const struct hg__call *c, struct hg__attention *of);
 HG_NODISCARD hg_status hg__attention_prepare(const struct hg__call *c);
-/* attention.c: the constants as a user gave them. */
+/* attention_operands.c: the constants as a user gave them, and as messages
+ * name them. */
 HG_NODISCARD hg_status hg__attention_config(hg_tape *tape, const char *op,
                                             const hg_attention_operands *operands,
                                             const hg_attention_config *config,
@@ -64,8 +65,7 @@ void hg__attention_range_back(const struct hg__range *r, struct hg__gradients *g
 double hg__attention_score(const struct hg__range *r, struct hg__rounding *rounding);
 double hg__attention_stray(const struct hg__range *r);
 
-/* attention_sample.c: a sample of attention. Those with a mistake in v come last, from
- * hg__attention_weights_samples on. */
+/* attention_sample.c: hg__op.sample of both ops. */
 int hg__attention_sample(int i, const struct hg__extent *x, struct hg__sample *s);
 int hg__attention_weights_sample(int i, const struct hg__extent *x, struct hg__sample *s);
 

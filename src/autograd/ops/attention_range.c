@@ -4,8 +4,8 @@
  *     the weights have: |Y| <= kept |V|, kept = 1 / (1 - dropout).
  *
  * For the gradients, let M = kept d |dY| |V|, which bounds mask <G_i, V_j> and, because Y is such a
- * mean, D = <G_i, Y_i>. Let p be the softmax of the scores as they are computed. A row's
- * derivatives ds = p (mask <G, V> - D) are deviations from their mean D under the weights p, so
+ * mean, D = <G_i, Y_i>. Let p be the softmax of the scores as they are computed. The derivatives
+ * ds = p (mask <G, V> - D) of a row are deviations from their mean D under the weights p, so
  *
  *     sum over a row of |ds| <= M        (reached if half of the weight has M, half has -M)
  *     |ds| <= 2 p (1 - p) M <= M / 2
@@ -13,10 +13,10 @@
  *     edges add up to 0
  *
  * The backward pass computes p' = exp(s - softmax) from rounded numbers: p' <= (1 + a) p with
- * a = hg__attention_stray, and p' <= 1. It has errors of mask <G, V> and of D of at most e
+ * a = hg__attention_stray, and p' <= 1. It has errors of mask <G, V> and of D, of at most e
  * together, where D has that of Y as stored. So
  *
- *     sum over a row of |ds'| <= min((1 + a) M + (1 + a) e, 2 degree (M + e))
+ *     sum over a row of |ds'| <= min((1 + a) (M + e), 2 degree (M + e))
  *     |ds'| <= min((1 + a) M / 2 + e, 2 M + e) */
 #include "autograd/ops/attention.h"
 #include "precision/bound.h"
@@ -53,8 +53,8 @@ static double row_mass(const struct hg__range *r)
 	                                            : (double)r->facts.max_row_degree;
 }
 
-/* The least weight of an edge that counts. It was found when the op was recorded, so the call has
- * no error. */
+/* The least weight of an edge that counts. It was found when the op was recorded, so this call does
+ * not fail. */
 static double least_weight(const struct hg__range *r)
 {
 	float least, positive;
@@ -193,8 +193,7 @@ static double over_norm(const struct hg__range *r, int side)
 	return 1.0 / fmax(sqrt(columns(r, side)) * least * (1.0 - 0x1p-20), TINY);
 }
 
-/* The bounds on dQ, dK and dV, each as if it had a matrix of its own; `sums` [SIDES] has those on
- * the sums before they are multiplied by a factor. */
+/* The bounds on dQ, dK and dV, each as if it had a matrix of its own. */
 static void back_sides(const struct hg__range *r, const struct derivatives *ds, double side[SIDES],
                        struct hg__rounding *rounding)
 {

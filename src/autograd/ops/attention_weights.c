@@ -66,10 +66,7 @@ static hg_status backward(const struct hg__call *c)
 
 static void cost(const struct hg__call *c, struct hg__cost *cost)
 {
-	const struct hg__attention_attr a = hg__attention_attr(c->node);
-	const int parts =
-	    hg__attention_layout(a.score, c->node->in[ATTENTION_K] >= 0, c->node->in[ATTENTION_V] >= 0)
-	        .parts;
+	const int parts = hg__attention_layout_of(c->node).parts;
 	const double gathered = (double)c->csr.m * (double)(c->in[ATTENTION_Q].cols / parts);
 	cost->bytes = 2.0 * gathered * (double)hg_dtype_size(c->out.dtype) + hg__mat_bytes(&c->out) +
 	              2.0 * hg__csr_bytes(&c->csr);
