@@ -352,6 +352,37 @@ static void one_op_computes_what_several_do_in_f16(void)
 	one_op_computes_what_several_do("fp16");
 }
 
+/* The kernels write gradients in the type of the values, and that of a parameter is f32: it has the
+ * numbers of a variable's gradient. */
+static void a_parameter_may_hold_the_values(void)
+{
+	struct bench b;
+	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+	b.graph = coo_graph(b.ctx, edges());
+	const struct operands of = {random_tensor(&b, HG_F16, NODES, HEADS, 1.0),
+	                            random_tensor(&b, HG_F16, NODES, HEADS, 1.0),
+	                            random_tensor(&b, HG_F16, NODES, HEADS * WIDTH, 1.0),
+	                            random_tensor(&b, HG_F16, NODES, HEADS * WIDTH, 1.0),
+	                            random_tensor(&b, HG_F16, NODES, HEADS * WIDTH, 0.0)};
+	hg_param *values = param(&b, "values", NODES, HEADS * WIDTH);
+	float *host = download(of.v);
+	CHECK_OK(hg_param_set(values, host));
+	struct numbers variable = run(&b, &of, 1);
+	const hg_var y = as_one(b.tape, b.graph, hg_tape_input(b.tape, of.q, "q", -1.0),
+	                        hg_tape_input(b.tape, of.k, "k", -1.0), hg_tape_param(b.tape, values)),
+	             t = hg_tape_input(b.tape, of.target, "t", -1.0);
+	CHECK_OK(hg_tape_compile(b.tape, hg_mse(b.tape, y, t, HG_NONE)));
+	CHECK_OK(hg_tape_forward(b.tape));
+	CHECK_OK(hg_tape_backward(b.tape));
+	float *gradient = download(hg_param_grad(values));
+	CHECK(largest_of(gradient, (int64_t)NODES * HEADS * WIDTH) > 0.0);
+	CHECK(difference(gradient, variable.dv, (int64_t)NODES * HEADS * WIDTH) == 0.0);
+	free(gradient);
+	free(host);
+	numbers_free(&variable);
+	bench_close(&b);
+}
+
 /* The weights are those of the softmax, without dropout on any tape. Both have an error of a few
  * u32 in the exponents, which are at most 8 + 8, and in sums of the edges of a row. */
 static void the_weights_are_the_softmax_of_the_scores(void)
@@ -390,6 +421,7 @@ int main(int argc, char **argv)
 	    TEST(the_map_of_edges_is_built_for_a_bias_alone),
 	    TEST(one_op_computes_what_several_do_in_f32),
 	    TEST(one_op_computes_what_several_do_in_f16),
+	    TEST(a_parameter_may_hold_the_values),
 	    TEST(the_weights_are_the_softmax_of_the_scores),
 	};
 	return RUN_TESTS(argc, argv, cases);
