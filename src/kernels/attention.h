@@ -40,12 +40,12 @@ HG_HD static inline float hg__attention_kept(float p)
  *
  *     HG_SCORE_ADD      s = f(q[i, k] + k[j, k] + bias[e, k]),  f(x) = x > 0 ? x : slope x
  *     HG_SCORE_DOT      s = scale <Q_i, K_j> + bias[e, k]
- *     HG_SCORE_COSINE   s = beta <Q_i, K_j> / (max(|Q_i|, tiny) max(|K_j|, tiny)) + bias[e, k]
+ *     HG_SCORE_COSINE   s = beta <Q_i / |Q_i|, K_j / |K_j|> + bias[e, k]
  *     HG_SCORE_ADD_V2   s = <c, f(Q_i + K_j)> + bias[e, k]
  *
  * Products, norms and sums are over the columns of head k, in f32 and in any order, but the score
  * of an edge has the same bits in the forward pass and in both directions of the backward pass.
- * tiny = 1e-12.
+ * A vector shorter than 1e-12 has no direction: 1 / |Q_i|, or 1 / |K_j|, counts as 0.
  *
  * - q [rows, h q], k [cols, h q]: q columns a head, 1 for ADD. v [cols, h d]. State, all of one
  *   type. They may be columns of one matrix, and share memory.
@@ -105,7 +105,8 @@ struct hg__attention_args {
  *               dc = sum over all edges of ds f(Q_i + K_j)
  *     dbias[e, k] = ds, with ADD f' ds
  *
- * f'(0) = slope. Where |Q_i| < tiny, its own term t q' is left out.
+ * f'(0) = slope. A vector without a direction has the gradient 0: behind a relu whole rows are 0,
+ * and the quotient by a tiny number would overflow.
  *
  * - y, softmax, plus: as the forward pass left them. D uses Y as stored.
  * - dq, dk, dv: of the type of q, k, v, or absent. dk may be dq, and dv may be dk or dq: the matrix

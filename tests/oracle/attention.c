@@ -13,7 +13,7 @@ enum { Q, K, V, C, BIAS };
 enum { ADD, DOT, COSINE, ADD_V2 };
 
 #define U ORACLE_U32
-/* The least norm that a cosine divides by. */
+/* A shorter vector has no direction: its cosines and its gradient are 0. */
 #define TINY 1e-12
 
 /* ---- where Q, K and V are ---- */
@@ -74,19 +74,19 @@ static num dot(const struct oracle_call *c, const struct side *a, int64_t i, con
 	return num_sum_get(dot_u(c), &s);
 }
 
-/* max(|x|, TINY). */
+/* |x|; exactly 0 where it is less than TINY. */
 static num norm(const struct oracle_call *c, const struct side *a, int64_t i, int64_t head)
 {
 	const num n = num_sqrt(4 * U, dot(c, a, i, a, i, head));
-	return n.v < TINY ? num_exact((double)(float)TINY) : n;
+	return n.v < TINY ? num_exact(0.0) : n;
 }
 
 static num cosine(const struct oracle_call *c, const struct sides *s, int64_t i, int64_t j,
                   int64_t head)
 {
-	const num product = dot(c, &s->q, i, &s->k, j, head);
-	return num_div(4 * U, num_div(4 * U, product, norm(c, &s->q, i, head)),
-	               norm(c, &s->k, j, head));
+	const num product = dot(c, &s->q, i, &s->k, j, head), a = norm(c, &s->q, i, head),
+	          b = norm(c, &s->k, j, head);
+	return a.v > 0 && b.v > 0 ? num_div(4 * U, num_div(4 * U, product, a), b) : num_exact(0.0);
 }
 
 static num beta(const struct oracle_call *c, int64_t head)
@@ -364,19 +364,19 @@ static void add_dot(const struct oracle_call *c, const struct sides *s, int64_t 
 }
 
 /* With unit vectors q', k' and their product t: beta / |Q_i| ds (k' - t q'), and the same for K_j.
- * A vector that is shorter than TINY is divided by TINY and has no t q'. */
+ * Where one has no direction, neither has a gradient from this edge. */
 static void add_cosine(const struct oracle_call *c, const struct sides *s, int64_t e, int64_t head,
                        const struct edge *edge, struct gradients *g)
 {
 	const int64_t i = c->graph.dst[e], j = c->graph.src[e], q = s->q.cols / c->heads;
 	const num a = norm(c, &s->q, i, head), b = norm(c, &s->k, j, head),
 	          t = cosine(c, s, i, j, head), ds = num_mul(U, beta(c, head), edge->ds);
-	const int short_q = a.e == 0 && a.v <= TINY, short_k = b.e == 0 && b.v <= TINY;
+	if (!(a.v > 0 && b.v > 0))
+		return; /* t = 0 as well */
 	for (int64_t k = head * q; k < (head + 1) * q; k++) {
 		const num x = num_div(4 * U, at(c, &s->q, i, k), a),
-		          y = num_div(4 * U, at(c, &s->k, j, k), b),
-		          of_q = short_q ? y : num_sub(U, y, num_mul(U, t, x)),
-		          of_k = short_k ? x : num_sub(U, x, num_mul(U, t, y));
+		          y = num_div(4 * U, at(c, &s->k, j, k), b), of_q = num_sub(U, y, num_mul(U, t, x)),
+		          of_k = num_sub(U, x, num_mul(U, t, y));
 		num_sum_add(&g->q[i * s->q.cols + k], num_div(4 * U, num_mul(U, ds, of_q), a));
 		num_sum_add(&g->k[j * s->k.cols + k], num_div(4 * U, num_mul(U, ds, of_k), b));
 	}

@@ -175,9 +175,10 @@ static double norm_of(const struct hg__mat *m, int64_t row, int64_t first, int64
 	return sqrt(sum);
 }
 
-static double longest(double norm)
+/* A vector without a direction has cosines and gradients of 0. */
+static double inverse_of(double norm)
 {
-	return norm > 1e-12 ? norm : 1e-12;
+	return norm < 1e-12 ? 0.0 : 1.0 / norm;
 }
 
 /* The score of an edge (i, j), and E. */
@@ -201,12 +202,12 @@ static void score(const struct problem *t, int64_t e, int k)
 		size *= (double)of->scale;
 	}
 	if (of->score == HG_SCORE_COSINE) {
-		const double norms = longest(norm_of(&of->q, i, k * q, q)) *
-		                     longest(norm_of(&of->k, j, k * q, q)),
+		const double inverse = inverse_of(norm_of(&of->q, i, k * q, q)) *
+		                       inverse_of(norm_of(&of->k, j, k * q, q)),
 		             beta = c_at(t, k);
-		o->t = sum / norms;
-		sum *= beta / norms;
-		size *= fabs(beta) / norms;
+		o->t = sum * inverse;
+		sum *= beta * inverse;
+		size *= fabs(beta) * inverse;
 		depth = 3.0 * (double)q + 16.0;
 	}
 	const double bias = of->bias.data ? get(&of->bias, e, k) : 0.0;
@@ -442,11 +443,10 @@ static void end_terms(const struct problem *t, const struct grads *out, int64_t 
 			add(&out->k, j, c, o->ds * w * f, error * fabs(w) * f);
 			add(&out->c, 0, c, o->ds * leaky(t, a + b), error * fabs(leaky(t, a + b)));
 		} else {
-			const double ua = a / longest(nq), ub = b / longest(nk), beta = c_at(t, k),
-			             tq = nq < 1e-12 ? 0.0 : o->t, tk = nk < 1e-12 ? 0.0 : o->t;
-			const double size = fabs(beta) * error * (fabs(ua) + fabs(ub));
-			add(&out->q, i, c, beta / longest(nq) * o->ds * (ub - tq * ua), size / longest(nq));
-			add(&out->k, j, c, beta / longest(nk) * o->ds * (ua - tk * ub), size / longest(nk));
+			const double iq = inverse_of(nq), ik = inverse_of(nk), ua = a * iq, ub = b * ik,
+			             beta = c_at(t, k), size = fabs(beta) * error * (fabs(ua) + fabs(ub));
+			add(&out->q, i, c, beta * iq * o->ds * (ub - o->t * ua), size * iq);
+			add(&out->k, j, c, beta * ik * o->ds * (ua - o->t * ub), size * ik);
 		}
 	}
 }

@@ -259,9 +259,8 @@ static void finish_end(const struct job *job, const struct pass *pass, int64_t n
 			hg__vstore(sums + c, hg__vload(s->c + c) * hg__vload(sums + c));
 	if (s->of->score != HG_SCORE_COSINE)
 		return;
-	const hg__v16 inverse = hg__head_lanes(&s->own_inverse, node, s->heads), zero = {0},
-	              t = hg__vselect(inverse < hg__vset(1.0f / HG__TINY), hg__vload(state + NUMBER),
-	                              zero);
+	const hg__v16 inverse = hg__head_lanes(&s->own_inverse, node, s->heads),
+	              t = hg__vload(state + NUMBER);
 	hg__whole_row(&s->own, node, row);
 	scale_heads(&pass->ends, job->width_q, -t * inverse, 1, row, sums);
 	scale_heads(&pass->ends, job->width_q, inverse * hg__vload(s->c), 0, sums, sums);

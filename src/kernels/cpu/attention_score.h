@@ -19,7 +19,7 @@ struct hg__scores {
 	int by_column, heads, pitch;
 	int64_t d; /* columns of q a head */
 	struct hg__mat own, other;
-	/* COSINE: 1 / max(norm, tiny) of the rows of both, f32 [rows, heads] */
+	/* COSINE: 1 / norm, or 0, of the rows of both, f32 [rows, heads] */
 	struct hg__mat own_inverse, other_inverse;
 	const float *c; /* c in f32, in whole vectors; COSINE: beta of 16 heads */
 	float *own_row; /* memory for a row of `own` in f32, in whole vectors */
@@ -377,7 +377,7 @@ static inline int64_t hg__inverse_rows(const struct hg__scores *s)
 	return s->of->score == HG_SCORE_COSINE ? s->own.rows + s->other.rows : 0;
 }
 
-/* 1 / max(norm, tiny) of each head. row: memory for a row of q. */
+/* 1 / norm of each head, 0 where the norm is below tiny. row: memory for a row of q. */
 static inline void hg__inverse_norms(const struct hg__scores *s, int64_t i, float *row)
 {
 	const int is_own = i < s->own.rows;
@@ -386,8 +386,9 @@ static inline void hg__inverse_norms(const struct hg__scores *s, int64_t i, floa
 	i -= is_own ? 0 : s->own.rows;
 	hg__whole_row(m, i, row);
 	const hg__v16 norm = hg__vsqrt(hg__dots(0, s->heads, s->d, row, m, i, NULL, 0.0f)),
-	              tiny = hg__vset(HG__TINY);
-	hg__lanes_put(inverse, i, 0, 1.0f / hg__vselect(norm < tiny, tiny, norm));
+	              tiny = hg__vset(HG__TINY), zero = {0};
+	hg__lanes_put(inverse, i, 0,
+	              hg__vselect(norm < tiny, zero, 1.0f / hg__vselect(norm < tiny, tiny, norm)));
 }
 
 /* c in f32: [whole vectors], with COSINE one number for each of 16 heads. */

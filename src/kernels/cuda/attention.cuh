@@ -81,8 +81,8 @@ struct attention_mask {
 	__device__ float of_words(const struct hg__rng4 &words, int head) const
 	{
 		/* an index would put the words into memory */
-		const uint32_t word = head & 4 ? (head & 2 ? words.w[3] : words.w[2])
-		                               : (head & 2 ? words.w[1] : words.w[0]);
+		const uint32_t word =
+		    head & 4 ? (head & 2 ? words.w[3] : words.w[2]) : (head & 2 ? words.w[1] : words.w[0]);
 		return (head % 2 ? word >> 16 : word & 0xFFFFu) < threshold ? 0.0f : kept;
 	}
 	/* The mask of edge (i, j) and a head. */
@@ -159,16 +159,13 @@ static __device__ inline float additive(float q, float k, float bias)
 	return q + k + bias;
 }
 
-/* COSINE: t = <Q_i, K_j> / (max(|Q_i|, tiny) max(|K_j|, tiny)), with the inverses of the norms from
- * the sums of squares. */
+/* COSINE: t = <Q_i, K_j> / (|Q_i| |K_j|), with the inverses of the norms from the sums of squares;
+ * 0 for a vector that is too short to have a direction. */
 constexpr float ATTENTION_TINY = 1e-12f;
 static __device__ inline float inverse_norm(float squares)
 {
-	return 1.0f / fmaxf(sqrtf(squares), ATTENTION_TINY);
-}
-static __device__ inline bool is_tiny(float squares)
-{
-	return sqrtf(squares) < ATTENTION_TINY;
+	const float norm = sqrtf(squares);
+	return norm < ATTENTION_TINY ? 0.0f : 1.0f / norm;
 }
 static __device__ inline float cosine(float dot, float inverse_q, float inverse_k)
 {

@@ -175,8 +175,7 @@ template <typename T, int SCORE, bool BY_ROW> struct back_lanes {
 			return scores.c_at(c) * sums.score[n];
 		} else if constexpr (SCORE == HG_SCORE_COSINE) {
 			const float inverse = inverse_norm(scores.own_squares),
-			            unit = scores.own.at(scores.row, c) * inverse,
-			            turned = is_tiny(scores.own_squares) ? 0.0f : sums.turned * unit;
+			            unit = scores.own.at(scores.row, c) * inverse, turned = sums.turned * unit;
 			return scores.factor * inverse * (sums.score[n] - turned);
 		} else {
 			return scores.factor * sums.score[n];

@@ -348,7 +348,7 @@ static inline void describe(struct packs_problem *p, const struct hg__csr &csr,
 HG_NODISCARD bool hg__attention_packs_fit(const struct hg__csr &csr,
                                           const struct hg__attention &of);
 
-/* COSINE: inverse [x.rows, heads] = 1 / max(norm of the heads of X, tiny). */
+/* COSINE: inverse [x.rows, heads] = 1 / norm of the heads of X, or 0. */
 HG_NODISCARD hg_status hg__attention_norms(hg_context *ctx, const struct hg__attention &of,
                                            const struct hg__mat &x, float *inverse);
 

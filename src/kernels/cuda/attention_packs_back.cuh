@@ -113,8 +113,8 @@ static __device__ inline void finish_gradient(const struct packs_problem &p,
 	if constexpr (SCORE == HG_SCORE_COSINE) {
 		const float squares = head_total(pack_dot(own, own), p.lanes),
 		            inverse = inverse_norm(squares),
-		            along = head_total(pack_dot(own, g), p.lanes) * inverse * inverse,
-		            t = is_tiny(squares) ? 0.0f : along, factor = score.c[0] * inverse;
+		            t = head_total(pack_dot(own, g), p.lanes) * inverse * inverse,
+		            factor = score.c[0] * inverse;
 #pragma unroll
 		for (int i = 0; i < 8; i++)
 			g[i] = factor * (g[i] - own[i] * t);
