@@ -149,7 +149,7 @@ static int heads_in(const struct hg__node *node, int operand, int64_t cols, stru
  * of mask p dY[i, c]. Columns of an operand that is V and something else have no such sum. */
 static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
 {
-	const struct hg__attention_layout layout = layout_of(c->node);
+	const struct hg__attention_layout layout = hg__attention_layout_of(c->node);
 	const int of_v = e->operand == V && layout.side[SIDE_K].operand != V;
 	struct hg__attended attended = {.softmax = c->aux[SOFTMAX], .by_source = of_v};
 	if (e->operand >= 0 && !of_v)
