@@ -1,10 +1,12 @@
 /** @file
- * GCN, GIN and GAT as compositions of public ops. A model is its parameters and a function that
- * records it on a tape. With H_0 = X, and G the graph:
+ * Models as compositions of public ops. A model is its parameters and a function that records it on
+ * a tape. With G the graph:
  *
- *     H_{l+1} = layer_l(G, dropout(H_l)),  l = 0 .. L-1
- *     node task    logits = H_L                                              (gcn, gat)
- *                  logits = dropout(H_L) W + b                               (gin)
+ *     H_0 = X,  H_{l+1} = layer_l(G, dropout(H_l)),  l = 0 .. L-1            (gcn, gin, gat, gatv2)
+ *     H_0 = relu(dropout(X) W + b),  H_{l+1} = layer_l(G, H_l)               (agnn)
+ *     H_0 = dropout(X) W + b,  H_{l+1} = layer_l(G, H_l)                     (gt)
+ *     node task    logits = H_L                                              (gcn, gat, gatv2)
+ *                  logits = dropout(H_L) W + b                               (gin, agnn, gt)
  *     graph task   logits = sum over l of dropout(readout(H_{l+1})) W_l + b_l
  *
  *     gcn   H' = relu(A~ H W + b), without relu in the last layer of a node task;
@@ -15,10 +17,19 @@
  *           p_ij = softmax over the edges of row i of e_ij,
  *           H' = elu(sum over j of p_ij U_j + b), heads side by side; the last layer of a node task
  *           takes their mean and no elu (Velickovic et al. 2018)
+ *     gatv2 R | L = H W + w,  e_ij = <a, leaky_relu(R_i + L_j)> per head,  p as gat,
+ *           H' = elu(sum over j of p_ij L_j + b), the last layer as gat (Brody, Alon, Yahav 2022)
+ *     agnn  e_ij = beta <H_i, H_j> / (|H_i| |H_j|),  p as gat,
+ *           H' = sum over j of p_ij H_j (Thekumparampil, Wang, Oh, Li 2018)
+ *     gt    Q | K | V = H W + w,  e_ij = <Q_i, K_j> / sqrt(hidden) per head,  p as gat,
+ *           A_i = sum over j of p_ij V_j, heads side by side,
+ *           R = norm1(H + dropout(A) P + b),  H' = norm2(R + dropout(relu(R F1 + f1)) F2 + f2),
+ *           norms of batches or layers as `feature_norm` says (Dwivedi, Bresson 2021)
  *
- * Self loops belong to the graph: hg_graph_add_self_loops (GCN and GAT want them, GIN does not;
- * hg_model_get_info says so). The aggregation runs before or after the product with W, whichever
- * gathers less.
+ * Self loops belong to the graph: hg_graph_add_self_loops (gcn, gat, gatv2 and agnn want them, gin
+ * and gt do not; hg_model_get_info says so). gcn and gin aggregate before or after the product with
+ * W, whichever gathers less. In gatv2, agnn and gt the weights of the graph count: an edge of
+ * weight 2 is two edges.
  *
  * Parameters, in this order, for layer L = 0, 1, .. (so convL is conv0, conv1, ..). F is
  * in_features, C is out_features, H is hidden, K is heads, O is out_heads. `in` is F for L = 0,
@@ -42,14 +53,38 @@
  *            convL.att_dst           [1, cols]     state         Glorot uniform
  *            convL.att_src           [1, cols]     state         Glorot uniform
  *            convL.bias              [1, out]      state         0
+ *     gatv2  convL.ends.weight       [in, 2 cols]  state         Glorot uniform
+ *            convL.ends.bias         [1, 2 cols]   state         0
+ *            convL.att               [1, cols]     f32           Glorot uniform
+ *            convL.bias              [1, out]      state         0
+ *     agnn   convL.beta              [1, 1]        f32           1
+ *     gt     convL.qkv.weight        [out, 3 out]  state         Glorot uniform
+ *            convL.qkv.bias          [1, 3 out]    state         0
+ *            convL.proj.weight       [out, out]    state         Glorot uniform
+ *            convL.proj.bias         [1, out]      state         0
+ *            convL.norm1.gamma       [1, out]      f32           1
+ *            convL.norm1.beta        [1, out]      f32           0
+ *            convL.norm1.running_mean  [1, out]    f32 buffer    0 (only if HG_BATCH_NORM)
+ *            convL.norm1.running_var   [1, out]    f32 buffer    1 (only if HG_BATCH_NORM)
+ *            convL.ff1.weight        [out, 2 out]  state         Glorot uniform
+ *            convL.ff1.bias          [1, 2 out]    state         0
+ *            convL.ff2.weight        [2 out, out]  state         Glorot uniform
+ *            convL.ff2.bias          [1, out]      state         0
+ *            convL.norm2.gamma       [1, out]      f32           1
+ *            convL.norm2.beta        [1, out]      f32           0
+ *            convL.norm2.running_mean  [1, out]    f32 buffer    0 (only if HG_BATCH_NORM)
+ *            convL.norm2.running_var   [1, out]    f32 buffer    1 (only if HG_BATCH_NORM)
  *
- *     out    gcn, gin: H.  gat: K H.  Last layer of a node task of gcn and gat: C.
+ *     out    gcn, gin, agnn: H.  gat, gatv2, gt: K H.  Last layer of a node task of gcn, gat and
+ *            gatv2: C.
  *     cols   K H, head k in columns k H to (k + 1) H - 1.  Last layer of a node task: O C, head k
- *            in columns k C to (k + 1) C - 1.
+ *            in columns k C to (k + 1) C - 1.  gatv2: R, then L, each of `cols` columns.
  *
- * After all layers come the parameters that make the logits:
+ * Before all layers come the parameters of H_0, and after all layers those that make the logits:
  *
- *     gin, node task                head.weight        [H, C]     state  Glorot uniform
+ *     embedding                     embed.weight       [F, out]   state  Glorot uniform
+ *                                   embed.bias         [1, out]   state  0
+ *     head, node task               head.weight        [out, C]   state  Glorot uniform
  *                                   head.bias          [1, C]     state  0
  *     graph task, each layer L      convL.head.weight  [out, C]   state  Glorot uniform
  *                                   convL.head.bias    [1, C]     state  0
@@ -68,17 +103,28 @@
 
 HG_EXTERN_C_BEGIN
 
+/** How a graph transformer normalises features. */
+typedef enum hg_feature_norm {
+	HG_BATCH_NORM = 0, /**< each column over all rows (hg_batch_norm) */
+	HG_LAYER_NORM = 1  /**< each row over its columns (hg_layer_norm) */
+} hg_feature_norm;
+
 /** What a model is made of; a model ignores the fields of others. Start from
  * hg_model_config_default. Inside an hg_train_config its size must be exact. */
 typedef struct hg_model_config {
 	size_t size;
-	const char *name;     /**< "gcn", "gin" or "gat" */
+	const char *name;     /**< one that hg_model_names lists */
 	int64_t in_features;  /**< columns of X, 1 to 2^31 - 1 */
 	int64_t out_features; /**< columns of the logits, 1 to 2^31 - 1 */
 	int layers;           /**< 1 to 1000; default 2 */
-	int hidden;           /**< width of a layer (gat: of a head), at least 1; default 64, gat 8 */
-	int heads;            /**< gat: heads of a layer, at least 1; default 8 */
-	/** before each layer and each product that makes logits, in [0, 1); default 0.5, gat 0.6 */
+	/** width of a layer, or of a head where hg_model_info.heads is 1, at least 1; default 64, of a
+	 * head 8 */
+	int hidden;
+	/** gat, gatv2, gt: heads of a layer, at least 1; gatv2 and gt: at most HG_ATTENTION_HEADS;
+	 * default 8 */
+	int heads;
+	/** where the equations above say dropout, and before each product that makes logits, in [0, 1);
+	 * default 0.5, gat and gatv2 0.6 */
 	float dropout;
 	/** gcn: default HG_NORM_BOTH. On a directed graph that is another model than PyTorch
 	 * Geometric's, which is HG_NORM_IN; hg_model_record logs a warning then */
@@ -86,16 +132,17 @@ typedef struct hg_model_config {
 	int eps_learnable;    /**< gin: 1 (default): eps is a parameter; 0: eps = 0 */
 	hg_norm aggregate;    /**< gin: HG_NORM_NONE: sum (default), HG_NORM_RIGHT: mean */
 	float lambda;         /**< gin: finite factor on the aggregated sum (HalfGNN 2024); default 1 */
-	float negative_slope; /**< gat: slope of leaky_relu, in [0, 1]; default 0.2 */
-	float attention_dropout; /**< gat: dropout of p, in [0, 1); default 0.6 */
-	int out_heads;           /**< gat: heads of the last layer of a node task; default 1 */
+	float negative_slope; /**< gat, gatv2: slope of leaky_relu, in [0, 1]; default 0.2 */
+	float attention_dropout; /**< gat, gatv2, gt: dropout of p, in [0, 1); default 0.6, gt 0 */
+	int out_heads;           /**< gat, gatv2: heads of the last layer of a node task; default 1 */
 	/** -1 (default): node task; else an hg_reduce: graph task */
 	int readout;
+	hg_feature_norm feature_norm; /**< gt: default HG_BATCH_NORM */
 } hg_model_config;
 
 /** The default configuration of a model; in_features and out_features are 0.
- * @param name  "gcn", "gin" or "gat", borrowed. Another name or NULL is kept, and hg_model_create
- *              refuses it.
+ * @param name  one that hg_model_names lists, borrowed. Another name or NULL is kept, and
+ *              hg_model_create refuses it.
  * @return the configuration. */
 HG_API hg_model_config hg_model_config_default(const char *name);
 
@@ -151,8 +198,8 @@ HG_API hg_var hg_model_record(hg_model *model, hg_tape *tape, const hg_model_inp
  * own.
  * @param model  the model.
  * @param param  a parameter.
- * @return 0 to layers - 1; layers for the parameters after all layers (see the table); -1 if it is
- *         not one of this model's. */
+ * @return 0 to layers - 1, 0 also for the embedding; layers for the parameters after all layers
+ *         (see the table); -1 if it is not one of this model's. */
 HG_API int hg_model_param_layer(const hg_model *model, const hg_param *param);
 
 /** The names of all models.
@@ -161,7 +208,7 @@ HG_API const char *const *hg_model_names(void);
 
 /** What is particular to a model. */
 typedef struct hg_model_info {
-	const char *name; /**< "gcn", "gin" or "gat" */
+	const char *name; /**< one that hg_model_names lists */
 	int self_loops;   /**< 1: every node of its graph should have one (hg_graph_add_self_loops) */
 	int heads;        /**< 1: a layer is hg_model_config.heads times as wide as hidden says */
 } hg_model_info;

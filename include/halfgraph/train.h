@@ -89,8 +89,8 @@ typedef struct hg_train_config {
 /** The default configuration of a run: the model's defaults, Adam with learning rate 0.01 and
  * weight decay 5e-4 (gcn: on layer 0 alone), policy fp16, 200 epochs, an evaluation after each, no
  * early stopping.
- * @param model  "gcn", "gin" or "gat", borrowed. Another name or NULL is kept, and hg_train_create
- *               refuses it.
+ * @param model  one that hg_model_names lists, borrowed. Another name or NULL is kept, and
+ *               hg_train_create refuses it.
  * @return the configuration. */
 HG_API hg_train_config hg_train_config_default(const char *model);
 

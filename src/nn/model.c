@@ -1,6 +1,9 @@
-/* A model: several times dropout and a layer of its kind, then the scores.
+/* A model: layers of its kind, one after the other, then the scores.
  *
  *     H_0 = X,  H_{l+1} = layer_l(G, dropout(H_l))
+ *     or, for a kind that embeds the features,
+ *     H_0 = f(dropout(X) W + b),  H_{l+1} = layer_l(G, H_l),  f = relu or nothing
+ *
  *     node task    logits = H_L, or dropout(H_L) W + b for a kind with a head
  *     graph task   logits = sum over l of dropout(readout(H_{l+1})) W_l + b_l      (Xu et al. 2019:
  *                  each depth contributes) */
@@ -56,7 +59,8 @@ hg_model_config hg_model_config_default(const char *name)
 	                          .lambda = 1.0f,
 	                          .negative_slope = 0.2f,
 	                          .out_heads = 1,
-	                          .readout = -1};
+	                          .readout = -1,
+	                          .feature_norm = HG_BATCH_NORM};
 	const struct hg__model_kind *kind = hg__model_find(name);
 	if (kind)
 		kind->defaults(&config);
@@ -124,14 +128,27 @@ static void layer_place(hg_model *model, int64_t l, int64_t in)
 	    final};
 }
 
+/* *width: the columns of X, replaced by those of H_0. */
+static hg_status embedding_build(hg_model *model, int64_t *width)
+{
+	const int64_t in = *width;
+	if (model->kind->embed == HG__EMBED_NONE)
+		return HG_OK;
+	*width = model->kind->width(&model->config);
+	return hg__linear_build(model->params, "embed", "", in, *width, HG_INIT_GLOROT_UNIFORM, 1,
+	                        &model->embed);
+}
+
 static hg_status layers_build(hg_model *model)
 {
 	hg_context *ctx = model->params->ctx;
 	int64_t width = model->config.in_features;
 	for (int l = 0; l < model->config.layers; l++) {
 		struct hg__model_layer *layer = &model->layer[l];
-		layer_place(model, l, width);
 		layer->first_param = model->params->count;
+		if (l == 0)
+			HG__TRY(embedding_build(model, &width));
+		layer_place(model, l, width);
 		HG__TRY(hg__host_alloc(ctx, 1, model->kind->layer_bytes, "model: layer", &layer->own));
 		HG__TRY(model->kind->build(model->params, &model->config, &layer->spec, layer->own));
 		width = layer->spec.out;

@@ -21,13 +21,21 @@ struct hg__model_training {
 	int first_layer_decay_only, epochs;
 };
 
-/* A kind of model: a stack of equal layers with dropout before each of them. The kind defines one
- * layer; model.c does the rest. The parameters of a layer are in a struct of the kind's own, of
- * layer_bytes bytes. */
+/* What comes before the first layer. */
+enum hg__embedding {
+	HG__EMBED_NONE,   /* nothing: the first layer reads the features; dropout before each layer */
+	HG__EMBED_LINEAR, /* dropout(X) W + b, as wide as a layer; layers drop out by themselves */
+	HG__EMBED_RELU    /* the same and relu */
+};
+
+/* A kind of model: a stack of equal layers, perhaps between an embedding and a head. The kind
+ * defines one layer; model.c does the rest. The parameters of a layer are in a struct of the kind's
+ * own, of layer_bytes bytes. */
 struct hg__model_kind {
 	hg_model_info info; /* what programs may know of it, its name first */
 	struct hg__model_training training;
 	size_t layer_bytes;
+	enum hg__embedding embed;
 	/* 1: in a node task all layers are hidden, and a linear head gives the logits. 0: the last
 	 * layer gives the logits. */
 	int head;
@@ -54,7 +62,8 @@ struct hg__model_layer {
 	struct hg__layer_spec spec;
 	struct hg__linear head; /* graph task: maps this layer's readout to scores */
 	void *own;              /* the kind's struct */
-	/* index in params; those of the layer end where the next layer's begin */
+	/* index in params, for the first layer that of the embedding; those of the layer end where the
+	 * next layer's begin */
 	int64_t first_param;
 };
 
@@ -63,6 +72,7 @@ struct hg_model {
 	const struct hg__model_kind *kind;
 	hg_model_config config;
 	struct hg__model_layer *layer; /* [layers] */
+	struct hg__linear embed;       /* of a kind that embeds the features */
 	struct hg__linear head;        /* node task of a kind that has a head */
 	int64_t head_param, end_param; /* the first parameter of the heads; one past the last of all */
 	struct hg__feature_values *values;

@@ -1,4 +1,5 @@
-/* Records a model on a tape: checks the input, then records dropout, layers and heads. */
+/* Records a model on a tape: checks the input, then records the embedding, dropout, layers and
+ * heads. */
 #include "autograd/tape.h"
 #include "core/versioned.h"
 #include "halfgraph/ops.h"
@@ -66,15 +67,30 @@ static hg_var graph_scores(const hg_model *model, const struct hg__model_layer *
 	return layer == model->layer ? s : hg_add(tape, scores, s);
 }
 
+/* H_0 of a kind that embeds the features. */
+static struct hg__features embedding_record(const hg_model *model, hg_tape *tape,
+                                            struct hg__features x)
+{
+	hg_tape_scope(tape, "embed");
+	x = hg__features_dropout(tape, x, model->config.dropout);
+	const hg_var h = hg__linear_record(&model->embed, tape, x);
+	return hg__features_dense(model->kind->embed == HG__EMBED_RELU ? hg_relu(tape, h) : h,
+	                          model->layer[0].spec.in);
+}
+
 static hg_var layers_record(const hg_model *model, hg_tape *tape, hg_graph *graph,
                             struct hg__features x)
 {
 	const hg_model_config *c = &model->config;
+	const int embed = model->kind->embed != HG__EMBED_NONE;
 	hg_var scores = HG_NONE;
+	if (embed)
+		x = embedding_record(model, tape, x);
 	for (int l = 0; l < c->layers; l++) {
 		const struct hg__model_layer *layer = &model->layer[l];
 		hg_tape_scope(tape, layer->name);
-		x = hg__features_dropout(tape, x, c->dropout);
+		if (!embed)
+			x = hg__features_dropout(tape, x, c->dropout);
 		x = hg__features_dense(model->kind->record(c, &layer->spec, layer->own, tape, graph, x),
 		                       layer->spec.out);
 		if (c->readout >= 0)

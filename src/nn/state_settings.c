@@ -13,6 +13,7 @@ struct field {
 	enum { INT, INT64, FLOAT, TEXT } type; /* enumerators have the size of int */
 	size_t place;
 	const struct words *words; /* of an enumerator; NULL: it is a number */
+	int later;                 /* 1: states of version 0.1.0 lack it, where it was 0 */
 };
 
 /* What a message calls the values of an enumerator, from `least` on: as they are typed in the
@@ -27,16 +28,17 @@ static const struct words types = {HG_F16, {"f16", "f32", NULL}},
                           optimizers = {HG_SGD, {"sgd", "adam", "adamw", NULL}},
                           norms = {HG_NORM_NONE, {"none", "left", "right", "both", "in", NULL}},
                           aggregates = {HG_NORM_NONE, {"sum", "left", "mean", NULL}},
-                          readouts = {-1, {"none", "sum", "mean", "max", NULL}};
+                          readouts = {-1, {"none", "sum", "mean", "max", NULL}},
+                          feature_norms = {HG_BATCH_NORM, {"batch", "layer", NULL}};
 
 /* words: NULL or the address of one of the above */
-#define POLICY_WORDS(field, words)                               \
-	{                                                            \
-		"policy." #field, INT, offsetof(hg_policy, field), words \
+#define POLICY_WORDS(field, words)                                  \
+	{                                                               \
+		"policy." #field, INT, offsetof(hg_policy, field), words, 0 \
 	}
-#define POLICY(field, type)                                      \
-	{                                                            \
-		"policy." #field, type, offsetof(hg_policy, field), NULL \
+#define POLICY(field, type)                                         \
+	{                                                               \
+		"policy." #field, type, offsetof(hg_policy, field), NULL, 0 \
 	}
 static const struct field policy_fields[] = {POLICY(name, TEXT),
                                              POLICY_WORDS(state, &types),
@@ -52,13 +54,13 @@ static const struct field policy_fields[] = {POLICY(name, TEXT),
                                              POLICY(loss_scale.max_scale, FLOAT),
                                              POLICY(loss_scale.hysteresis, INT)};
 
-#define OPTIM_WORDS(field, words)                                     \
-	{                                                                 \
-		"optim." #field, INT, offsetof(hg_optim_config, field), words \
+#define OPTIM_WORDS(field, words)                                        \
+	{                                                                    \
+		"optim." #field, INT, offsetof(hg_optim_config, field), words, 0 \
 	}
-#define OPTIM(field, type)                                            \
-	{                                                                 \
-		"optim." #field, type, offsetof(hg_optim_config, field), NULL \
+#define OPTIM(field, type)                                               \
+	{                                                                    \
+		"optim." #field, type, offsetof(hg_optim_config, field), NULL, 0 \
 	}
 static const struct field optim_fields[] = {OPTIM_WORDS(kind, &optimizers),
                                             OPTIM(lr, FLOAT),
@@ -70,13 +72,17 @@ static const struct field optim_fields[] = {OPTIM_WORDS(kind, &optimizers),
                                             OPTIM(eps, FLOAT),
                                             OPTIM(clip_norm, FLOAT)};
 
-#define MODEL_WORDS(field, words)                                     \
-	{                                                                 \
-		"model." #field, INT, offsetof(hg_model_config, field), words \
+#define MODEL_WORDS(field, words)                                        \
+	{                                                                    \
+		"model." #field, INT, offsetof(hg_model_config, field), words, 0 \
 	}
-#define MODEL(field, type)                                            \
-	{                                                                 \
-		"model." #field, type, offsetof(hg_model_config, field), NULL \
+#define MODEL(field, type)                                               \
+	{                                                                    \
+		"model." #field, type, offsetof(hg_model_config, field), NULL, 0 \
+	}
+#define MODEL_LATER(field, words)                                        \
+	{                                                                    \
+		"model." #field, INT, offsetof(hg_model_config, field), words, 1 \
 	}
 static const struct field model_fields[] = {MODEL(name, TEXT),
                                             MODEL(in_features, INT64),
@@ -92,7 +98,8 @@ static const struct field model_fields[] = {MODEL(name, TEXT),
                                             MODEL(negative_slope, FLOAT),
                                             MODEL(attention_dropout, FLOAT),
                                             MODEL(out_heads, INT),
-                                            MODEL_WORDS(readout, &readouts)};
+                                            MODEL_WORDS(readout, &readouts),
+                                            MODEL_LATER(feature_norm, &feature_norms)};
 _Static_assert(sizeof(hg_norm) == sizeof(int) && sizeof(hg_dtype) == sizeof(int),
                "enumerators are read as int");
 
@@ -141,13 +148,13 @@ static hg_status note_fields(hg_state *state, hg_context *ctx, const struct fiel
 
 hg_status hg__state_note_text(hg_state *state, hg_context *ctx, const char *name, const char *text)
 {
-	const struct field f = {name, TEXT, 0, NULL};
+	const struct field f = {name, TEXT, 0, NULL, 0};
 	return note_fields(state, ctx, &f, 1, &text);
 }
 
 hg_status hg__state_note_integer(hg_state *state, hg_context *ctx, const char *name, int64_t value)
 {
-	const struct field f = {name, INT64, 0, NULL};
+	const struct field f = {name, INT64, 0, NULL, 0};
 	return note_fields(state, ctx, &f, 1, &value);
 }
 
@@ -170,7 +177,7 @@ hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim)
 
 /* ---- as text ---- */
 
-static const struct words *find_words(const char *name)
+static const struct field *find_field(const char *name)
 {
 	static const struct {
 		const struct field *field;
@@ -181,14 +188,15 @@ static const struct words *find_words(const char *name)
 	for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
 		for (size_t k = 0; k < tables[t].count; k++)
 			if (strcmp(tables[t].field[k].name, name) == 0)
-				return tables[t].field[k].words;
+				return &tables[t].field[k];
 	return NULL;
 }
 
 /* The word for the value of an enumerator; NULL: it has none, or is a number. */
 static const char *find_word(const hg_setting *s)
 {
-	const struct words *words = find_words(s->name);
+	const struct field *field = find_field(s->name);
+	const struct words *words = field ? field->words : NULL;
 	const char *const *word = words ? words->word : NULL;
 	for (int64_t value = words ? words->least : 0; word && *word && value < s->integer; value++)
 		word++;
@@ -224,7 +232,11 @@ void hg__setting_text(const hg_setting *s, char *text, size_t size)
 
 static int same_setting(const hg_setting *a, const hg_setting *b)
 {
-	return b && a->kind == b->kind && a->integer == b->integer && a->real >= b->real &&
+	if (!b) {
+		const struct field *field = find_field(a->name);
+		return field && field->later && a->integer == 0;
+	}
+	return a->kind == b->kind && a->integer == b->integer && a->real >= b->real &&
 	       a->real <= b->real && strcmp(a->text, b->text) == 0;
 }
 

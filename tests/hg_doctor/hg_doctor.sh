@@ -18,6 +18,9 @@ cd "$dir" || exit 1
   --hub-degree 3500 --scale 32 --seed 1 -o hub.h5 >/dev/null || exit 1
 "$convert" hub.h5 --reorder degree -o ordered.h5 >/dev/null || exit 1
 "$datasets" . || exit 1
+# every model, as --help lists them
+models=$("$train" --help | sed -n 's/^  --model NAME *the model: //p' | tr -d ,)
+[ -n "$models" ] || fail 'hg-train --help lists no models'
 
 run 0 help --help
 contains help out 'usage: hg-doctor'
@@ -34,7 +37,7 @@ refused 'two names of one number' '--steps and --epochs mean the same' \
   --data data.h5 --model gcn --epochs 3 --steps 3
 refused 'no steps' '--steps is "0", expected a whole number from 1' --data data.h5 --model gcn \
   --steps 0
-refused 'heads of gcn' '--heads is an option of gat, but --model is gcn' --data data.h5 --heads 4 \
+refused 'heads of gcn' '--heads is an option of gat gatv2 gt, but' --data data.h5 --heads 4 \
   --model gcn
 refused 'neither on nor off' '--try is "maybe", expected one of on|off' --data data.h5 --model \
   gcn --try maybe
@@ -130,7 +133,7 @@ lines() { # NAME FILE STEPS
 
 # ---- healthy runs ----
 
-for model in gcn gin gat; do
+for model in $models; do
   for precision in fp32 fp16; do
     run 0 "$model $precision" --data data.h5 --model $model --precision $precision --steps 30 \
       --json good.jsonl --html good.html
@@ -374,7 +377,7 @@ run 0 'beyond, normalised' --data beyond.h5 --model gcn --steps 5 --row-normaliz
 
 # A learning rate that is too high makes weights so large that the ops which read them overflow. No
 # loss scale helps.
-for model in gcn gin gat; do
+for model in $models; do
   run 3 "rate, $model" --data data.h5 --model $model --lr 100 --steps 30 --json rate.jsonl
   is "rate, $model" cause rate.jsonl '"optimiser"'
   contains "rate, $model" out 'Learning rate too high: .* has grown to'

@@ -13,6 +13,9 @@ cd "$dir" || exit 1
 "$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 \
   --hub-degree 100 --scale 1 --seed 3 -o data.h5 >/dev/null || exit 1
 "$datasets" . || exit 1
+# every model, as --help lists them
+models=$("$train" --help | sed -n 's/^  --model NAME *the model: //p' | tr -d ,)
+[ -n "$models" ] || fail 'hg-train --help lists no models'
 
 # A small graph gets smaller hubs, without an option for that.
 "$convert" --synthetic planted --nodes 100 -o small.h5 >out 2>err ||
@@ -56,7 +59,7 @@ refused 'more epochs in a launch than are remembered' 'from 1 to 64' --data data
 refused 'limits are whole numbers' 'from 1 to 1048576' --data data.h5 --model gcn --hidden 0
 refused 'too many seeds' 'from 1 to 100000' --data data.h5 --model gcn --seeds \
   1000000000
-refused 'heads of gcn' '--heads is an option of gat, but --model is gcn' --data data.h5 --heads 4 \
+refused 'heads of gcn' '--heads is an option of gat gatv2 gt, but' --data data.h5 --heads 4 \
   --model gcn
 refused 'attention of gin' '--attention-dropout is an option of gat' --data data.h5 --model gin \
   --attention-dropout 0
@@ -112,7 +115,7 @@ contains 'much less' out 'fp16 .* 2.0 points below fp32'
 verdict 0.2
 contains 'lost' out 'fp16 .* BROKEN: 30.0 points lost'
 
-for model in gcn gin gat; do
+for model in $models; do
   for precision in fp32 fp16 fp16-naive; do
     run 0 "$model $precision" --data data.h5 --model $model --precision $precision --device cpu \
       --epochs 12 --seed 4 --json -
@@ -142,7 +145,7 @@ complete() { # NAME MISSING ARGS...
   contains "$name" out "$missing"
 }
 for dataset in empty_validation no_validation; do
-  for model in gcn gin gat; do
+  for model in $models; do
     complete "$dataset $model" 'best epoch *the last, 3: there is no validation set' --data \
       $dataset.h5 --model $model
     contains "$dataset $model" odd.jsonl '"val_accuracy":null'
@@ -153,7 +156,7 @@ contains 'no test set' odd.jsonl '"test_accuracy_mean":null,"test_accuracy_std":
 
 # The smallest graphs, those with one class or one hub, and many graphs.
 for dataset in one_node one_class star pairs; do
-  for model in gcn gin gat; do
+  for model in $models; do
     for precision in fp32 fp16 fp16-naive; do
       complete "$dataset $model $precision" 'final loss' --data $dataset.h5 --model $model \
         --precision $precision --hidden 8
@@ -307,8 +310,8 @@ contains together out '"captured":false,"epochs_together":16'
 cmp together1 together4 && cmp together1 together16 || fail 'together: runs differ'
 
 # 24 epochs give the same as 12, a checkpoint, and 12 more. Settings that differ are reported, and a
-# checkpoint that does not fit is refused.
-for model in gcn gin gat; do
+# checkpoint that does not fit is refused: those that follow are of the last model, gat.
+for model in $models gat; do
   for precision in fp32 fp16; do
     options="--data data.h5 --model $model --precision $precision --device cpu --seed 5"
     options="$options --eval-every 4"

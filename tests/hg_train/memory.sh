@@ -8,6 +8,9 @@ mkdir -p "$dir"
 cd "$dir" || exit 1
 failures=0
 rm -f ./*.h5 ./*.jsonl
+# every model, as --help lists them
+models=$("$train" --help | sed -n 's/^  --model NAME *the model: //p' | tr -d ,)
+[ -n "$models" ] || { echo 'FAILED   hg-train --help lists no models'; exit 1; }
 
 # peak_bytes OPTIONS...: of a run of two epochs
 peak_bytes() {
@@ -43,7 +46,7 @@ check_peak() { # OPTIONS...: compares the peak of a run with its plan
     failures=1
   }
 }
-for model in gcn gin gat; do
+for model in $models; do
   for precision in fp32 fp16 fp16-naive; do
     check_peak --model $model --precision $precision
     check_peak --model $model --precision $precision --together 4 --eval-every 8

@@ -10,6 +10,9 @@ mkdir -p "$dir"
 cd "$dir" || exit 1
 failures=0
 rm -f ./*.h5 ./*.jsonl
+# every model, as --help lists them
+models=$("$train" --help | sed -n 's/^  --model NAME *the model: //p' | tr -d ,)
+[ -n "$models" ] || { echo 'FAILED   hg-train --help lists no models'; exit 1; }
 
 # losses FILE OPTIONS...: prints the loss of each epoch
 losses() {
@@ -36,9 +39,9 @@ compare() {
 "$convert" --synthetic planted --nodes 600 --features 16 --classes 4 --seed 3 -o original.h5 >out ||
   exit 1
 "$convert" original.h5 --reorder community -o ordered.h5 >out || exit 1
-for model in gcn gin gat; do
+for model in $models; do
   none="--model $model --dropout 0"
-  [ $model = gat ] && none="$none --attention-dropout 0"
+  case $model in gat*) none="$none --attention-dropout 0" ;; esac
   losses original.h5 $none >before
   losses ordered.h5 $none >after
   compare "$model without dropout" 1

@@ -147,17 +147,16 @@ static void explanation_names_rules_and_guards(void)
 	bench_close(&b);
 }
 
-/* In GCN, GIN and GAT every narrowing of the forward pass is proved or guarded, and there is no
+/* In every model each narrowing of the forward pass is proved or guarded, and there is no
  * cast. Every narrowing has a rule and a name of its own. */
 static void models_are_proved_or_guarded(void)
 {
-	static const char *const names[] = {"gcn", "gin", "gat"};
-	for (int i = 0; i < 3; i++) {
+	for (const char *const *name = hg_model_names(); *name; name++) {
 		struct bench b;
 		hg_model *model = NULL;
 		hg_plan_info info = HG_PLAN_INFO_INIT;
 		hg_model_input input = HG_MODEL_INPUT_INIT;
-		hg_model_config config = hg_model_config_default(names[i]);
+		hg_model_config config = hg_model_config_default(*name);
 		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
 		b.graph = ring(b.ctx, 40);
 		config.in_features = 12;
@@ -184,8 +183,8 @@ static void models_are_proved_or_guarded(void)
 			}
 			if (n.backward || n.state != HG_F16)
 				continue;
-			CHECK_MSG(n.verdict == HG_PROVED || n.verdict == HG_GUARDED, "%s: %s %s is %s",
-			          names[i], n.layer, n.op, hg_verdict_name(n.verdict));
+			CHECK_MSG(n.verdict == HG_PROVED || n.verdict == HG_GUARDED, "%s: %s %s is %s", *name,
+			          n.layer, n.op, hg_verdict_name(n.verdict));
 			forward++;
 		}
 		CHECK(forward >= 6);

@@ -27,6 +27,8 @@ static const struct setup setups[] = {
     {"gat", "fp16", 0.01f, 0, 0},          {"gat", "fp16", 300.0f, 0, 0},
     {"gat", "fp16", 300.0f, 0, 0.5f},      {"gat", "fp16-discretized", 300.0f, 0, 0},
     {"gat", "fp16-naive", 300.0f, 0, 0},   {"gat", "fp32", 300.0f, 0, 0.5f},
+    {"gatv2", "fp16", 300.0f, 0, 0.5f},    {"agnn", "fp16", 300.0f, 0, 0.5f},
+    {"gt", "fp16", 300.0f, 0, 0.5f},       {"gt", "fp32", 0.01f, 0, 0.5f},
 };
 
 static hg_train_config config_of(const struct setup *s, int together, int eval_every)

@@ -9,7 +9,7 @@
 /* The tables of parameters in halfgraph/model.h, compared with models: every name, shape, type and
  * initial value, in their order. HG_MODEL_H is the path of the header. */
 
-enum { F = 11, C = 3, H = 5, K = 2, O = 4, L = 3, CELLS = 5, ROWS = 40 };
+enum { F = 11, C = 3, H = 5, K = 2, O = 4, L = 3, CELLS = 5, ROWS = 60 };
 
 struct row {
 	char of[32]; /* "gcn", "gin, node task" */
@@ -40,7 +40,8 @@ static int cells_of(const char *line, char cell[CELLS][48], int *first)
 
 static int names_a_parameter(const char *text)
 {
-	return strncmp(text, "convL.", 6) == 0 || strncmp(text, "head.", 5) == 0;
+	return strncmp(text, "convL.", 6) == 0 || strncmp(text, "head.", 5) == 0 ||
+	       strncmp(text, "embed.", 6) == 0;
 }
 
 /* A row without a model or task belongs to the one that a row above it names. */
@@ -77,22 +78,45 @@ struct place {
 	int graph_task, layer;
 };
 
-static int64_t width_out(const struct place *at, int layer)
+/* Is the model one of these, which blanks separate? */
+static int is_one_of(const struct place *at, const char *models)
 {
-	const int gat = strcmp(at->model, "gat") == 0, gin = strcmp(at->model, "gin") == 0;
-	return !gin && !at->graph_task && layer == L - 1 ? C : gat ? K * H : H;
+	char list[64], name[32];
+	snprintf(list, sizeof list, " %s ", models);
+	snprintf(name, sizeof name, " %s ", at->model);
+	return strstr(list, name) != NULL;
 }
 
+static int has_embedding(const struct place *at)
+{
+	return is_one_of(at, "agnn gt");
+}
+
+static int has_head(const struct place *at)
+{
+	return is_one_of(at, "gin agnn gt");
+}
+
+static int64_t width_out(const struct place *at, int layer)
+{
+	const int last = !has_head(at) && !at->graph_task && layer == L - 1;
+	return last ? C : is_one_of(at, "gat gatv2 gt") ? K * H : H;
+}
+
+/* "in", "cols", "2 cols", "1" */
 static int64_t value_of(const struct place *at, const char *symbol)
 {
 	const int last = !at->graph_task && at->layer == L - 1;
+	const char *space = strchr(symbol, ' ');
+	if (space)
+		return atoi(symbol) * value_of(at, space + 1);
 	if (strcmp(symbol, "in") == 0)
 		return at->layer ? width_out(at, at->layer - 1) : F;
 	if (strcmp(symbol, "out") == 0)
 		return width_out(at, at->layer);
 	if (strcmp(symbol, "cols") == 0)
 		return last ? O * C : K * H;
-	return strcmp(symbol, "C") == 0 ? C : strcmp(symbol, "H") == 0 ? H : atoi(symbol);
+	return strcmp(symbol, "C") == 0 ? C : strcmp(symbol, "F") == 0 ? F : atoi(symbol);
 }
 
 static void check_initial(hg_param *param, const char *initial)
@@ -126,7 +150,7 @@ static void check_row(const struct row *row, const struct place *at, hg_params *
 		rest = name;
 	}
 	CHECK_STR(hg_param_name(param), rest);
-	CHECK_EQ_I(sscanf(row->shape, "[%7[a-zA-Z0-9], %7[a-zA-Z0-9]]", high, wide), 2);
+	CHECK_EQ_I(sscanf(row->shape, "[%7[a-zA-Z0-9 ], %7[a-zA-Z0-9 ]]", high, wide), 2);
 	CHECK_EQ_I(hg_tensor_rows(hg_param_master(param)), value_of(at, high));
 	CHECK_EQ_I(hg_tensor_cols(hg_param_master(param)), value_of(at, wide));
 	const int state = strcmp(row->working, "state") == 0;
@@ -162,10 +186,13 @@ static void check_model(const char *name, int graph_task)
 	CHECK_OK(hg_params_create(ctx, NULL, &params));
 	CHECK_OK(hg_model_create(params, &config, &model));
 	struct place at = {name, graph_task, 0};
+	if (has_embedding(&at))
+		check_rows("embedding", &at, params, &next);
 	for (; at.layer < L; at.layer++)
 		check_rows(name, &at, params, &next);
-	if (!graph_task && strcmp(name, "gin") == 0)
-		check_rows("gin, node task", &at, params, &next);
+	at.layer = L - 1;
+	if (!graph_task && has_head(&at))
+		check_rows("head, node task", &at, params, &next);
 	for (at.layer = 0; graph_task && at.layer < L; at.layer++)
 		check_rows("graph task, each layer L", &at, params, &next);
 	CHECK_EQ_I(next, hg_params_count(params));

@@ -69,6 +69,17 @@ static int64_t elements(hg_params *params, int buffers)
 	return sum;
 }
 
+/* The same for the models whose layers all have the width w behind an embedding. */
+static int64_t embedded_elements(const hg_model_config *c)
+{
+	const int gt = strcmp(c->name, "gt") == 0;
+	const int64_t w = gt ? c->heads * c->hidden : c->hidden;
+	/* Q, K, V; projection; both halves of the feed-forward; gamma and beta of two norms */
+	const int64_t layer =
+	    gt ? (w * 3 * w + 3 * w) + (w * w + w) + (w * 2 * w + 2 * w) + (2 * w * w + w) + 4 * w : 1;
+	return (D * w + w) + c->layers * layer + (w * C + C);
+}
+
 /* The number of weights that the equations of the model ask for. */
 static int64_t expected_elements(const hg_model_config *c)
 {
@@ -80,7 +91,13 @@ static int64_t expected_elements(const hg_model_config *c)
 		const int64_t rest = (c->eps_learnable ? 1 : 0) + h * h + 4 * h;
 		return (D * h + rest) + hidden * (h * h + rest) + (h * C + C);
 	}
+	if (strcmp(c->name, "agnn") == 0 || strcmp(c->name, "gt") == 0)
+		return embedded_elements(c);
 	const int64_t last = c->out_heads * C;
+	if (strcmp(c->name, "gatv2") == 0) /* R and L with their biases, a, b */
+		return hidden ? (D * 2 * hh + 4 * hh) + (hidden - 1) * (hh * 2 * hh + 4 * hh) +
+		                    (hh * 2 * last + 3 * last + C)
+		              : D * 2 * last + 3 * last + C;
 	return hidden
 	           ? (D * hh + 3 * hh) + (hidden - 1) * (hh * hh + 3 * hh) + (hh * last + 2 * last + C)
 	           : D * last + 2 * last + C;
@@ -104,7 +121,10 @@ static void parameters_are_counted(void)
 			CHECK_MSG(elements(f.params, 0) == expected_elements(&c),
 			          "%s, %d layers: %lld elements, expected %lld", *name, layers,
 			          (long long)elements(f.params, 0), (long long)expected_elements(&c));
-			CHECK_EQ_I(elements(f.params, 1), strcmp(*name, "gin") == 0 ? layers * 4 * 6 : 0);
+			const int norms = strcmp(*name, "gin") == 0  ? 1
+			                  : strcmp(*name, "gt") == 0 ? c.heads
+			                                             : 0;
+			CHECK_EQ_I(elements(f.params, 1), layers * 4 * 6 * norms);
 			CHECK_EQ_I(hg_model_get_config(model)->layers, layers);
 			hg_model_free(model);
 			fixture_close(&f);
@@ -118,10 +138,43 @@ static void every_model_has_its_info(void)
 		const hg_model_info *info = hg_model_get_info(*name);
 		CHECK(info != NULL);
 		CHECK_STR(info->name, *name);
-		CHECK_EQ_I(info->self_loops, strcmp(*name, "gin") != 0);
-		CHECK_EQ_I(info->heads, strcmp(*name, "gat") == 0);
+		CHECK_EQ_I(info->self_loops, strcmp(*name, "gin") != 0 && strcmp(*name, "gt") != 0);
+		CHECK_EQ_I(info->heads, strncmp(*name, "gat", 3) == 0 || strcmp(*name, "gt") == 0);
 	}
 	CHECK(!hg_model_get_info("mlp") && !hg_model_get_info(NULL));
+}
+
+/* The parameters of the embedding come first and count as the first layer's. */
+static void embedding_belongs_to_the_first_layer(void)
+{
+	const hg_policy policy = hg_policy_fp32();
+	struct fixture f;
+	hg_model *model = NULL;
+	const hg_model_config c = config_of("gt");
+	fixture_open(&f, &policy);
+	CHECK_OK(hg_model_create(f.params, &c, &model));
+	CHECK_EQ_I(hg_model_param_layer(model, hg_params_find(f.params, "embed.weight")), 0);
+	CHECK_EQ_I(hg_model_param_layer(model, hg_params_find(f.params, "conv0.qkv.weight")), 0);
+	CHECK_EQ_I(hg_model_param_layer(model, hg_params_find(f.params, "conv1.qkv.weight")), 1);
+	CHECK_EQ_I(hg_model_param_layer(model, hg_params_find(f.params, "head.weight")), 2);
+	hg_model_free(model);
+	fixture_close(&f);
+}
+
+/* A layer normalisation has no running statistics. */
+static void layer_norm_has_no_buffers(void)
+{
+	const hg_policy policy = hg_policy_fp16();
+	struct fixture f;
+	hg_model *model = NULL;
+	hg_model_config c = config_of("gt");
+	c.feature_norm = HG_LAYER_NORM;
+	fixture_open(&f, &policy);
+	CHECK_OK(hg_model_create(f.params, &c, &model));
+	CHECK_EQ_I(elements(f.params, 0), expected_elements(&c));
+	CHECK_EQ_I(elements(f.params, 1), 0);
+	hg_model_free(model);
+	fixture_close(&f);
 }
 
 static void parameters_belong_to_their_layer(void)
@@ -262,6 +315,24 @@ static void mistakes_are_refused_by_name(void)
 	c = config_of("gat");
 	c.attention_dropout = NAN;
 	refuse(&f, c, "attention_dropout");
+	static const char *const attentive[] = {"gatv2", "gt"};
+	for (int k = 0; k < 2; k++) {
+		c = config_of(attentive[k]);
+		c.heads = 17;
+		refuse(&f, c, "heads is 17, expected 1 to 16");
+		c = config_of(attentive[k]);
+		c.attention_dropout = 1.0f;
+		refuse(&f, c, "attention_dropout");
+	}
+	c = config_of("gatv2");
+	c.out_heads = 0;
+	refuse(&f, c, "out_heads");
+	c = config_of("gatv2");
+	c.negative_slope = 1.5f;
+	refuse(&f, c, "negative_slope");
+	c = config_of("gt");
+	c.feature_norm = (hg_feature_norm)2;
+	refuse(&f, c, "feature_norm");
 	c = config_of("gcn");
 	c.norm = (hg_norm)7;
 	refuse(&f, c, "norm");
@@ -412,6 +483,8 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {TEST(parameters_are_counted),
 	                                         TEST(every_model_has_its_info),
 	                                         TEST(parameters_belong_to_their_layer),
+	                                         TEST(embedding_belongs_to_the_first_layer),
+	                                         TEST(layer_norm_has_no_buffers),
 	                                         TEST(sparse_and_dense_features_agree),
 	                                         TEST(graph_tasks_give_a_row_per_graph),
 	                                         TEST(mistakes_are_refused_by_name),

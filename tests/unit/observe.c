@@ -137,7 +137,10 @@ static void check_tensor(const struct witness *w, const struct rig *r, int64_t i
 	for (int b = 0; b < HG_OBSERVED_BINS; b++)
 		all += o.bin[b];
 	CHECK_EQ_I(all, o.rows * o.cols);
-	CHECK(o.subnormals == o.bin[0] && o.first_row == -1 && o.first_col == -1 && o.loss_scale > 0.0);
+	CHECK_MSG(o.subnormals == o.bin[0] && o.first_row == -1 && o.first_col == -1 &&
+	              o.loss_scale > 0.0,
+	          "%s (%s): %lld not finite, row %lld, column %lld", o.name, o.op,
+	          (long long)o.nonfinite, (long long)o.first_row, (long long)o.first_col);
 	CHECK_MSG(o.amax <= o.bound, "%s: amax %g, bound %g", o.name, o.amax, o.bound);
 	CHECK(o.amax == 0.0 ||
 	      o.headroom == log2((o.dtype == HG_F16 ? 65520.0 : 0x1.ffffffp127) / o.amax));
@@ -165,7 +168,7 @@ static void check_parameter(const struct rig *r, const hg_observation *o)
 	free(grad);
 }
 
-static const char *const models[] = {NULL, "gcn", "gin", "gat"};
+static const char *const models[] = {NULL, "gcn", "gin", "gat", "gatv2", "agnn", "gt"};
 enum { MODELS = sizeof models / sizeof *models };
 
 /* Where all tensors stay until the end of a step, the observer inspects once. Otherwise it inspects

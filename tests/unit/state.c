@@ -124,6 +124,35 @@ static void nonfinite_weights_are_taken_over(void)
 	small_close(&r);
 }
 
+/* A state of version 0.1.0 lacks the settings that came later, so the run continues as that version
+ * did. One with another value of such a setting, or without a setting that always was, differs. */
+static void states_of_earlier_versions_are_continued(void)
+{
+	static const struct {
+		const char *name;
+		int norm;
+		hg_status status;
+	} cases[] = {{"model.feature_norm", HG_BATCH_NORM, HG_OK},
+	             {"model.feature_norm", HG_LAYER_NORM, HG_INFO_DIFFERS},
+	             {"model.lambda", HG_BATCH_NORM, HG_INFO_DIFFERS}};
+	for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+		static struct small_run r;
+		hg_train_config c = small_config("gcn", "fp16");
+		c.model.feature_norm = (hg_feature_norm)cases[k].norm; /* a GCN has none */
+		small_open(&r, test_context(), c);
+		hg_state *state = small_state(&r);
+		hg_setting *last = &state->setting[state->settings - 1], *s = state->setting;
+		while (s < last && strcmp(s->name, cases[k].name) != 0)
+			s++;
+		CHECK_STR(s->name, cases[k].name);
+		*s = *last;
+		state->settings--;
+		CHECK_EQ_I(hg_train_set_state(r.train, state), cases[k].status);
+		hg_state_free(state);
+		small_close(&r);
+	}
+}
+
 /* Each of these makes one mistake in a state that fits a GCN. */
 static void no_tensor(hg_state *s)
 {
@@ -415,6 +444,7 @@ int main(int argc, char **argv)
 	    TEST(every_optimiser_can_be_resumed),
 	    TEST(state_is_that_of_the_last_step),
 	    TEST(nonfinite_weights_are_taken_over),
+	    TEST(states_of_earlier_versions_are_continued),
 	    TEST(refused_states_change_nothing),
 	    TEST(state_of_another_model_is_refused),
 	    TEST(state_of_another_configuration_is_taken_with_a_message),

@@ -16,7 +16,7 @@
  * run. On a GPU steps are captured. On a CPU the same functions run them call by call, and on the
  * CPU of capturing.h as on a GPU. */
 
-enum { N = 200, M = 1600, D = 12, C = 4, STEPS = 50, WEIGHTS = 8192 };
+enum { N = 200, M = 1600, D = 12, C = 4, STEPS = 50, WEIGHTS = 1 << 17 };
 
 struct rig {
 	hg_context *ctx;

@@ -80,11 +80,11 @@ static void epochs_in_one_launch_give_the_same_results(void)
 		const char *model;
 		int eval_every, patience, stop_at;
 		float scale;
-	} runs[] = {{"gcn", 1, 0, 0, 0x1p16f},   {"gcn", 10, 0, 0, 0x1p16f},
-	            {"gcn", 50, 0, 5, 0x1p16f},  {"gcn", 50, 0, 16, 0x1p16f},
-	            {"gcn", 25, 0, 37, 0x1p40f}, {"gcn", 4, 10, 0, 0x1p16f},
-	            {"gin", 60, 0, 3, 0x1p16f},  {"gin", 9, 0, 20, 0x1p40f},
-	            {"gat", 60, 0, 11, 0x1p16f}, {"gat", 7, 3, 0, 0x1p40f}};
+	} runs[] = {
+	    {"gcn", 1, 0, 0, 0x1p16f},   {"gcn", 10, 0, 0, 0x1p16f},   {"gcn", 50, 0, 5, 0x1p16f},
+	    {"gcn", 50, 0, 16, 0x1p16f}, {"gcn", 25, 0, 37, 0x1p40f},  {"gcn", 4, 10, 0, 0x1p16f},
+	    {"gin", 60, 0, 3, 0x1p16f},  {"gin", 9, 0, 20, 0x1p40f},   {"gat", 60, 0, 11, 0x1p16f},
+	    {"gat", 7, 3, 0, 0x1p40f},   {"gatv2", 9, 0, 20, 0x1p40f}, {"gt", 9, 0, 20, 0x1p40f}};
 	static const int per_launch[] = {0, 1, 7, 16};
 	static struct record alone, together;
 	struct planted t = task_make();

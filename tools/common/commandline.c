@@ -62,6 +62,26 @@ int tool_read_word(struct tool_line *line, const struct tool_option *option, con
 	return choice_of(line, option, text) < 0 ? -1 : tool_read_text(line, option, text);
 }
 
+const char *tool_join(const char *const *names, const char *separator, char *buffer, size_t size)
+{
+	size_t length = 0;
+	buffer[0] = '\0';
+	for (size_t i = 0; names[i] && length < size; i++)
+		length +=
+		    (size_t)snprintf(buffer + length, size - length, "%s%s", i ? separator : "", names[i]);
+	return buffer;
+}
+
+int tool_read_name(struct tool_line *line, const struct tool_option *option, const char *text)
+{
+	char list[256];
+	for (const char *const *name = option->names(); *name; name++)
+		if (strcmp(*name, text) == 0)
+			return tool_read_text(line, option, text);
+	return tool_refuse(line, "%s is \"%s\", expected one of %s", option->name, text,
+	                   tool_join(option->names(), "|", list, sizeof list));
+}
+
 int tool_read_choice(struct tool_line *line, const struct tool_option *option, const char *text)
 {
 	const int choice = choice_of(line, option, text);
@@ -224,7 +244,7 @@ void tool_options_print(FILE *out, const struct tool_option *options, size_t cou
 	for (size_t k = 0; k < count; k++) {
 		const struct tool_option *o = &options[k];
 		const char *owner = owners && o->only ? o->only : NULL;
-		char left[64];
+		char left[64], list[256], text[512];
 		if (!o->argument && o->choices)
 			(void)snprintf(left, sizeof left, "%s[=%s]", o->name, o->choices);
 		else
@@ -232,6 +252,9 @@ void tool_options_print(FILE *out, const struct tool_option *options, size_t cou
 		int column = fprintf(out, "  %-*s ", HELP_TEXT - 3, left);
 		if (owner)
 			column += fprintf(out, "%s: ", owner);
-		print_wrapped(out, column, HELP_TEXT, o->help);
+		if (o->names)
+			(void)snprintf(text, sizeof text, "%s: %s", o->help,
+			               tool_join(o->names(), ", ", list, sizeof list));
+		print_wrapped(out, column, HELP_TEXT, o->names ? text : o->help);
 	}
 }

@@ -24,7 +24,10 @@ struct tool_option {
 	tool_read read;
 	double low, high;    /* the range of a number, both ends included */
 	const char *choices; /* "a|b|c" */
-	size_t count;        /* of a list: the offset of its length */
+	/* a function that returns the names to choose from, the last one NULL; --help lists them after
+	 * the text */
+	const char *const *(*names)(void);
+	size_t count; /* of a list: the offset of its length */
 	/* the commands or models that have the option, separated by blanks; NULL: all */
 	const char *only;
 };
@@ -34,6 +37,7 @@ struct tool_option {
 #define TOOL_FLAG .read = tool_read_flag
 #define TOOL_TEXT .read = tool_read_text
 #define TOOL_WORD(list) .read = tool_read_word, .choices = (list)
+#define TOOL_NAME(list) .read = tool_read_name, .names = (list)
 #define TOOL_CHOICE(list) .read = tool_read_choice, .choices = (list)
 /* A flag with an optional choice, "--explain=full": 1 without a choice, 2 plus the index with
  * one. */
@@ -49,6 +53,7 @@ struct tool_option {
 int tool_read_flag(struct tool_line *line, const struct tool_option *option, const char *text);
 int tool_read_text(struct tool_line *line, const struct tool_option *option, const char *text);
 int tool_read_word(struct tool_line *line, const struct tool_option *option, const char *text);
+int tool_read_name(struct tool_line *line, const struct tool_option *option, const char *text);
 int tool_read_choice(struct tool_line *line, const struct tool_option *option, const char *text);
 int tool_read_level(struct tool_line *line, const struct tool_option *option, const char *text);
 int tool_read_integer(struct tool_line *line, const struct tool_option *option, const char *text);
@@ -76,6 +81,8 @@ struct tool_line {
  * option as the next word or after '='; "--" ends the options; -h means --help. */
 int tool_line_read(struct tool_line *line, int argc, char **argv);
 int tool_refuse(struct tool_line *line, const char *format, ...) HG_PRINTF(2, 3);
+/* Put the names of a list in one text, "a, b, c". Returns buffer. */
+const char *tool_join(const char *const *names, const char *separator, char *buffer, size_t size);
 /* Parse an integer in the option's range, up to `stop` or the end of the text; *rest is what
  * follows. `whole` is the complete text of the option, for the message. */
 int tool_whole(struct tool_line *line, const struct tool_option *option, const char *whole,

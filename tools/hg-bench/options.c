@@ -127,8 +127,8 @@ static const struct tool_option table[] = {
      AT(norm), TOOL_CHOICE("none|left|right|both|in"), .only = "spmm"},
     {"--peer", "cusparse", "also measure cuSPARSE, in f32 and f16, with every algorithm", AT(peer),
      TOOL_TEXT, .only = "spmm sddmm"},
-    {"--model", "NAME", "gcn (default), gin, gat, or all", AT(model), TOOL_TEXT,
-     .only = "epoch step"},
+    {"--model", "NAME", "the model (gcn), or all of them", AT(model), TOOL_TEXT,
+     .names = hg_model_names, .only = "epoch step"},
     {"--hidden", "N", "width of the hidden layer (64)", AT(hidden), TOOL_INTEGER(1, 65536),
      .only = "gemm epoch step"},
     {"--layers", "N", "depth of the model (2)", AT(layers), TOOL_INTEGER(1, 1000),
@@ -182,6 +182,7 @@ static int command_read(struct tool_line *line, const char *word)
  * would silently have no effect. */
 static int check_options(struct tool_line *line, const struct options *o)
 {
+	char models[256];
 	if (o->command < 0)
 		return tool_refuse(line, "the command is missing, for example spmm");
 	const char *command = o->commands[o->command].name;
@@ -199,7 +200,8 @@ static int check_options(struct tool_line *line, const struct options *o)
 		    line, "--graph is \"%s\": no graph has that name, and a dataset's file ends in .h5",
 		    o->graph);
 	if (!model_exists(o->model))
-		return tool_refuse(line, "--model is \"%s\", expected gcn, gin, gat or all", o->model);
+		return tool_refuse(line, "--model is \"%s\", expected %s or all", o->model,
+		                   tool_join(hg_model_names(), ", ", models, sizeof models));
 	return 0;
 }
 

@@ -48,7 +48,7 @@ int options_parse(struct options *o, int argc, char **argv, char *message, size_
 
 void options_help(FILE *out)
 {
-	fputs("usage: hg-doctor --data FILE.h5 --model gcn|gin|gat [options]\n"
+	fputs("usage: hg-doctor --data FILE.h5 --model NAME [options]\n"
 	      "\n"
 	      "Trains until a step goes bad, replays that step op by op beside the same ops in fp32, "
 	      "and\n"

@@ -83,7 +83,7 @@ int options_parse(struct options *o, int argc, char **argv, char *message, size_
 
 void options_help(FILE *out)
 {
-	fputs("usage: hg-train --data FILE.h5 --model gcn|gin|gat [options]\n"
+	fputs("usage: hg-train --data FILE.h5 --model NAME [options]\n"
 	      "\n"
 	      "Trains a graph neural network on all nodes at once and reports the test accuracy at the "
 	      "epoch\n"

@@ -49,6 +49,8 @@ static void model_make(const struct training *t, hg_model_config *model)
 		model->norm = (hg_norm)index_of_choice(t->norm, norms, 5);
 	if (t->aggregate)
 		model->aggregate = strcmp(t->aggregate, "mean") == 0 ? HG_NORM_RIGHT : HG_NORM_NONE;
+	if (t->feature_norm)
+		model->feature_norm = strcmp(t->feature_norm, "layer") == 0 ? HG_LAYER_NORM : HG_BATCH_NORM;
 	if (t->readout)
 		model->readout = index_of_choice(t->readout, reductions, 3);
 }

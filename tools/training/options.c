@@ -4,7 +4,6 @@
 #include "training.h"
 
 #define AT(field) offsetof(struct training, field)
-#define MODELS "gcn|gin|gat"
 #define PRECISIONS "fp16|fp32|fp16-discretized|fp16-naive"
 
 /* The largest dropout, just under 1. */
@@ -14,7 +13,7 @@
  * own default holds. */
 const struct tool_option training_options[] = {
     {"--data", "FILE.h5", "the dataset; h5convert makes one", AT(data), TOOL_TEXT},
-    {"--model", "NAME", "gcn, gin or gat", AT(model), TOOL_WORD(MODELS)},
+    {"--model", "NAME", "the model", AT(model), TOOL_NAME(hg_model_names)},
     {"--precision", "NAME",
      "fp16 (default), fp32, fp16-discretized (f16 sums in scaled batches), fp16-naive (f16 sums, "
      "which overflow)",
@@ -26,12 +25,14 @@ const struct tool_option training_options[] = {
     {"--device", "NAME", "auto (default: a GPU if there is one), cpu, cuda", AT(device),
      TOOL_WORD("auto|cpu|cuda")},
     {"--layers", "N", "number of layers (2)", AT(layers), TOOL_INTEGER(1, 1000)},
-    {"--hidden", "N", "width of a hidden layer (64); gat: of one head (8)", AT(hidden),
+    {"--hidden", "N", "width of a hidden layer (64); gat, gatv2, gt: of one head (8)", AT(hidden),
      TOOL_INTEGER(1, 1 << 20)},
     {"--heads", "N", "attention heads of a hidden layer (8)", AT(heads), TOOL_INTEGER(1, 4096),
-     .only = "gat"},
+     .only = "gat gatv2 gt"},
     {"--out-heads", "N", "heads of the last layer, averaged (1)", AT(out_heads),
-     TOOL_INTEGER(1, 4096), .only = "gat"},
+     TOOL_INTEGER(1, 4096), .only = "gat gatv2"},
+    {"--feature-norm", "NAME", "normalise batches (batch, default) or rows (layer)",
+     AT(feature_norm), TOOL_WORD("batch|layer"), .only = "gt"},
     {"--norm", "NAME",
      "divide by the in-degree (right), by the out-degree (left), by the root of both (both, "
      "default), by the root of the in-degrees of both ends (in, as PyTorch Geometric does; the "
@@ -44,7 +45,8 @@ const struct tool_option training_options[] = {
     {"--readout", "NAME",
      "datasets of many graphs: sum (default), mean or max over each graph's nodes", AT(readout),
      TOOL_WORD("sum|mean|max")},
-    {"--no-self-loops", NULL, "do not add a self loop to every node, as gcn and gat otherwise do",
+    {"--no-self-loops", NULL,
+     "do not add a self loop to every node of a model that wants it: gcn, gat, gatv2, agnn",
      AT(no_self_loops), TOOL_FLAG},
     {"--sparse-features", "WHEN",
      "use features as a sparse matrix: auto (default: if few are non-zero), on, off",
@@ -53,9 +55,10 @@ const struct tool_option training_options[] = {
      "divide each node's features by their absolute sum: auto (default: for bags of words and "
      "counts; hg-train prints the reason), on, off",
      AT(row_normalize), TOOL_WORD("auto|on|off")},
-    {"--dropout", "P", "before every layer (0.5; gat 0.6)", AT(dropout), TOOL_REAL(0, BELOW_1)},
-    {"--attention-dropout", "P", "on the attention weights (0.6)", AT(attention_dropout),
-     TOOL_REAL(0, BELOW_1), .only = "gat"},
+    {"--dropout", "P", "before every layer (0.5; gat, gatv2 0.6)", AT(dropout),
+     TOOL_REAL(0, BELOW_1)},
+    {"--attention-dropout", "P", "on the attention weights (0.6; gt 0)", AT(attention_dropout),
+     TOOL_REAL(0, BELOW_1), .only = "gat gatv2 gt"},
     {"--lr", "X", "learning rate of Adam (0.01)", AT(lr), TOOL_REAL(0, 1e6)},
     {"--weight-decay", "X", "L2 penalty (5e-4); for gcn on the first layer only", AT(weight_decay),
      TOOL_REAL(0, 1e6)},

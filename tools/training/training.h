@@ -10,7 +10,7 @@
  * NaN (numbers) mean: not given, the model's default holds. */
 struct training {
 	const char *data, *model, *precision, *unproved, *device;
-	const char *norm, *aggregate, *readout, *sparse_features, *row_normalize;
+	const char *norm, *aggregate, *feature_norm, *readout, *sparse_features, *row_normalize;
 	int64_t layers, hidden, heads, out_heads, epochs, seed, threads;
 	double dropout, attention_dropout, lr, weight_decay, clip, lambda, loss_scale;
 	int no_self_loops, eager;

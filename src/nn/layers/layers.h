@@ -57,6 +57,23 @@ HG_NODISCARD hg_status hg__batch_norm_build(hg_params *params, const char *owner
                                             int64_t cols, struct hg__batch_norm *norm);
 hg_var hg__batch_norm_record(const struct hg__batch_norm *norm, hg_tape *tape, hg_var x);
 
+/* Batch or layer normalisation. */
+struct hg__feature_norm {
+	hg_feature_norm kind;
+	struct hg__batch_norm batch; /* layer normalisation: gamma and beta only */
+};
+HG_NODISCARD hg_status hg__feature_norm_build(hg_params *params, const char *owner,
+                                              const char *name, int64_t cols, hg_feature_norm kind,
+                                              struct hg__feature_norm *norm);
+hg_var hg__feature_norm_record(const struct hg__feature_norm *norm, hg_tape *tape, hg_var x);
+
+/* HG_ERR_ARG if `heads`, the value of the named field, is not 1 to HG_ATTENTION_HEADS; if
+ * negative_slope is not in [0, 1]; if attention_dropout is not in [0, 1). */
+HG_NODISCARD hg_status hg__heads_check(hg_context *ctx, const hg_model_config *config,
+                                       const char *field, int heads);
+HG_NODISCARD hg_status hg__slope_check(hg_context *ctx, const hg_model_config *config);
+HG_NODISCARD hg_status hg__attention_dropout_check(hg_context *ctx, const hg_model_config *config);
+
 /* hg_params_add with the name OWNER.NAME. The message has this name also where memory runs out. */
 HG_NODISCARD hg_status hg__param_build(hg_params *params, const char *owner, const char *name,
                                        int64_t rows, int64_t cols, hg_init init, unsigned flags,

@@ -32,14 +32,8 @@ static hg_status check(hg_context *ctx, const hg_model_config *config)
 	if (config->heads < 1 || config->out_heads < 1)
 		return hg__fail(ctx, HG_ERR_ARG, "gat: heads %d, out_heads %d, expected at least 1 of each",
 		                config->heads, config->out_heads);
-	if (!(config->negative_slope >= 0.0f && config->negative_slope <= 1.0f))
-		return hg__fail(ctx, HG_ERR_ARG, "gat: negative_slope is %g, expected 0 to 1",
-		                (double)config->negative_slope);
-	if (!(config->attention_dropout >= 0.0f && config->attention_dropout < 1.0f))
-		return hg__fail(ctx, HG_ERR_ARG,
-		                "gat: attention_dropout is %g, expected at least 0 and less than 1",
-		                (double)config->attention_dropout);
-	return HG_OK;
+	HG__TRY(hg__slope_check(ctx, config));
+	return hg__attention_dropout_check(ctx, config);
 }
 
 static int64_t width(const hg_model_config *config)
