@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Compares models with PyTorch Geometric: logits, loss and the gradient of every parameter.
+
+    pip install torch torch_geometric
+    python3 tools/peers/parity.py BUILD/bin/hg-parity                   every model, on the CPU
+    python3 tools/peers/parity.py BUILD/bin/hg-parity --device cuda --model gt
+
+hg-parity computes in the policy's precision, PyTorch the same from the same halves in float64, with
+PyG's own layers (GATConv, GATv2Conv, AGNNConv, TransformerConv). Printed is the largest difference
+of a tensor, as a share of its largest element (at least 1e-3 of the largest of all gradients, for
+those that are 0 up to rounding). It must be below 1e-5 in fp32. In fp16 it must be below 2^-5: 64
+roundings, of which one node goes through some 20. This tells a wrong equation from rounding; the
+bounds with a proof are in tests/suite/test_model_values.c. Exits with 1 if a tensor is beyond.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch.func import functional_call
+from torch_geometric.nn import AGNNConv, GATConv, GATv2Conv, TransformerConv
+
+LIMIT = {"fp32": 1e-5, "fp16": 2.0**-5}
+MODELS = ("gat", "gatv2", "agnn", "gt")
+
+
+def tensor(row, key):
+    return torch.tensor(row[key], dtype=torch.float64).reshape(row["shape"])
+
+
+def linear(p, name, x):
+    return x @ p[f"{name}.weight"] + p[f"{name}.bias"]
+
+
+def call(layer, weights, x, edges):
+    """The layer with these tensors as its parameters, so that their gradients are those of p."""
+    layer = layer.double()
+    missing = set(dict(layer.named_parameters())) ^ set(weights)
+    assert not missing, f"{type(layer).__name__}: parameters differ: {missing}"
+    return functional_call(layer, weights, (x, edges))
+
+
+def gat(p, c, x, edges):
+    for n in range(c["layers"]):
+        last = n + 1 == c["layers"]
+        heads = c["out_heads"] if last else c["heads"]
+        w = p[f"conv{n}.weight"]
+        width = w.shape[1] // heads
+        layer = GATConv(x.shape[1], width, heads, concat=not last, add_self_loops=False)
+        parts = {
+            "lin.weight": w.T,
+            "att_src": p[f"conv{n}.att_src"].reshape(1, heads, width),
+            "att_dst": p[f"conv{n}.att_dst"].reshape(1, heads, width),
+            "bias": p[f"conv{n}.bias"][0],
+        }
+        x = call(layer, parts, x, edges)
+        x = x if last else F.elu(x)
+    return x
+
+
+def gatv2(p, c, x, edges):
+    for n in range(c["layers"]):
+        last = n + 1 == c["layers"]
+        heads = c["out_heads"] if last else c["heads"]
+        right, left = p[f"conv{n}.ends.weight"].chunk(2, 1)
+        right_bias, left_bias = p[f"conv{n}.ends.bias"][0].chunk(2)
+        width = left.shape[1] // heads
+        layer = GATv2Conv(x.shape[1], width, heads, concat=not last, add_self_loops=False)
+        parts = {
+            "lin_l.weight": left.T,
+            "lin_l.bias": left_bias,
+            "lin_r.weight": right.T,
+            "lin_r.bias": right_bias,
+            "att": p[f"conv{n}.att"].reshape(1, heads, width),
+            "bias": p[f"conv{n}.bias"][0],
+        }
+        x = call(layer, parts, x, edges)
+        x = x if last else F.elu(x)
+    return x
+
+
+def agnn(p, c, x, edges):
+    x = F.relu(linear(p, "embed", x))
+    for n in range(c["layers"]):
+        layer = AGNNConv(requires_grad=True, add_self_loops=False)
+        x = call(layer, {"beta": p[f"conv{n}.beta"][0]}, x, edges)
+    return linear(p, "head", x)
+
+
+def normalise(p, name, x, kind):
+    gamma, beta = p[f"{name}.gamma"][0], p[f"{name}.beta"][0]
+    if kind == "layer":
+        return F.layer_norm(x, x.shape[1:], gamma, beta, 1e-5)
+    return F.batch_norm(x, None, None, gamma, beta, training=True, eps=1e-5)
+
+
+def gt(p, c, x, edges):
+    x = linear(p, "embed", x)
+    for n in range(c["layers"]):
+        name = f"conv{n}"
+        layer = TransformerConv(x.shape[1], c["hidden"], c["heads"], root_weight=False)
+        weights = p[f"{name}.qkv.weight"].chunk(3, 1)
+        biases = p[f"{name}.qkv.bias"][0].chunk(3)
+        parts = {}
+        for part, weight, bias in zip(("query", "key", "value"), weights, biases):
+            parts[f"lin_{part}.weight"], parts[f"lin_{part}.bias"] = weight.T, bias
+        a = call(layer, parts, x, edges)
+        r = normalise(p, f"{name}.norm1", x + linear(p, f"{name}.proj", a), c["norm"])
+        y = linear(p, f"{name}.ff2", F.relu(linear(p, f"{name}.ff1", r)))
+        x = normalise(p, f"{name}.norm2", r + y, c["norm"])
+    return linear(p, "head", x)
+
+
+def differences(rows, model, norm):
+    """(name, largest difference as a share of the largest element) of every tensor."""
+    config = dict(rows[0], norm=norm)
+    edges = torch.tensor(rows[1]["edges"]).reshape(-1, 2).T.flip(0)  # (source, destination)
+    named = {row["name"]: row for row in rows[2:]}
+    x = tensor(named.pop("features"), "value")
+    logits, loss = named.pop("logits"), named.pop("loss")
+    p = {name: tensor(row, "value").requires_grad_() for name, row in named.items()}
+    out = globals()[model](p, config, x, edges)
+    classes = out.shape[1]
+    ours = F.cross_entropy(out, torch.arange(out.shape[0]) % classes)
+    ours.backward()
+    least = 1e-3 * max(q.grad.abs().max().item() for q in p.values())
+    pairs = [("logits", tensor(logits, "value"), out, 0.0)]
+    pairs += [("loss", tensor(loss, "value"), ours, 0.0)]
+    pairs += [(n, tensor(named[n], "gradient"), q.grad, least) for n, q in p.items()]
+    for name, found, expected, floor in pairs:
+        size = max(expected.abs().max().item(), floor)
+        yield name, (found.reshape(expected.shape) - expected).abs().max().item() / size
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("program", help="hg-parity")
+    p.add_argument("--model", default="all", help="one of " + ", ".join(MODELS) + ", or all")
+    p.add_argument("--precision", default="fp32,fp16")
+    p.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    args = p.parse_args()
+    failures = 0
+    for model in MODELS if args.model == "all" else args.model.split(","):
+        for norm in ("batch", "layer") if model == "gt" else ("batch",):
+            for precision in args.precision.split(","):
+                command = [args.program, model, precision, args.device, norm]
+                text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+                rows = [json.loads(line) for line in text.splitlines()]
+                shares = list(differences(rows, model, norm))
+                name, worst = max(shares, key=lambda s: s[1])
+                good = all(share <= LIMIT[precision] for _, share in shares)
+                failures += not good
+                kind = f"{model} {norm}" if model == "gt" else model
+                verdict = "ok" if good else "FAILED"
+                print(
+                    f"{verdict:7} {kind:9} {precision}: {len(shares)} tensors, worst {name}: "
+                    f"{worst:.2g} (limit {LIMIT[precision]:.2g})"
+                )
+    sys.exit(failures > 0)
+
+
+if __name__ == "__main__":
+    main()
