@@ -130,12 +130,15 @@ static void negative_weights_are_refused(void)
 		struct bench b;
 		struct coo list = coo_empty(3, 3);
 		hg_attention_operands in = no_operands();
+		hg_attention_config config = HG_ATTENTION_CONFIG_INIT;
 		coo_add_weighted(&list, 0, 1, 2.0f);
 		coo_add_weighted(&list, 0, 2, negative ? -0.25f : 0.0f);
 		bench_open(&b, test_context(), hg_policy_fp32(), HG_TRAIN);
 		b.graph = coo_graph(b.ctx, list);
 		in.q = in.k = in.v = input(&b, HG_F32, 3, 1);
-		CHECK((hg_attention(b.tape, b.graph, &in, NULL).id < 0) == negative);
+		CHECK(hg_attention(b.tape, b.graph, &in, NULL).id >= 0);
+		config.weighted = 1;
+		CHECK((hg_attention(b.tape, b.graph, &in, &config).id < 0) == negative);
 		if (negative)
 			CHECK_CONTAINS(hg_context_error(b.ctx), "a weight of the graph is -0.25");
 		else
