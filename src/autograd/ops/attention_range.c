@@ -160,7 +160,8 @@ static struct derivatives derivatives_of(const struct hg__range *r)
 	             degree = (double)r->facts.max_row_degree, v = largest(r, SIDE_V),
 	             state = hg_dtype_get(r->shape[Q].dtype)->u,
 	             stored = near_zero(r) + (r->shape[Q].dtype == HG_F16 ? 0x1p-25 : 0.0),
-	             sums = hg__gamma(2.0 * degree + 5.0 * d + 64.0, u32);
+	             longest = fmax(degree, (double)r->facts.max_col_degree),
+	             sums = hg__gamma(2.0 * longest + 5.0 * d + 64.0, u32);
 	struct derivatives ds = {.stray = hg__attention_stray(r)};
 	if (r->dout == 0.0 || v == 0.0)
 		return ds;
@@ -264,7 +265,8 @@ void hg__attention_range_back(const struct hg__range *r, struct hg__gradients *g
 	double side[SIDES];
 	(void)hg__attention_score(r, &grad->rounding);
 	hg__on_the_way(&grad->rounding, sums_of_row(r));
-	hg__on_the_way(&grad->rounding, 2.0 * (ds.m + ds.e));
+	/* the sums over a column of p mask <G, V> and of p D, whose difference is that of ds */
+	hg__on_the_way(&grad->rounding, 2.0 * degree * (ds.m + ds.e));
 	back_sides(r, &ds, side, &grad->rounding);
 	for (int i = Q; i <= V; i++) {
 		grad->largest[i] = largest_sum(r, side, i);
