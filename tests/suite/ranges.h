@@ -96,8 +96,9 @@ struct ranges_case {
 	hg_tape *tape;
 	const struct hg__entry *line;
 	struct hg_tensor view[HG__MAX_IN];
-	struct hg__mat in[HG__MAX_IN], out, dout, din[HG__MAX_IN]; /* in host memory */
-	struct hg__call call;                                      /* on the device */
+	/* in host memory */
+	struct hg__mat in[HG__MAX_IN], out, aux[HG__MAX_AUX], dout, din[HG__MAX_IN];
+	struct hg__call call; /* on the device */
 	double amax[HG__MAX_IN];
 };
 /* Draws the operands, records the case, runs it forward and backward, and downloads the results. */

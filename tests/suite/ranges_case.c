@@ -127,8 +127,8 @@ static void place_results(struct ranges_case *c, struct ranges_world *w)
 	for (int i = 0; i < HG__MAX_AUX; i++)
 		if (node->aux[i] >= 0) {
 			const struct hg__value *aux = &value[node->aux[i]];
-			c->call.aux[i] =
-			    ranges_on_device(&w->arena, result(w, aux->dtype, aux->rows, aux->cols));
+			c->aux[i] = result(w, aux->dtype, aux->rows, aux->cols);
+			c->call.aux[i] = ranges_on_device(&w->arena, c->aux[i]);
 		}
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0)

@@ -168,8 +168,11 @@ static void judge(const struct ranges_case *c, struct ranges_score *score)
 	    !(hg__headroom(HG_F16, ldexp(node->rule_bound[HG__ASSUMED], -node->shift)) >= 0.0);
 	score->wrong += !others && !ranges_keeps(&c->out, known[HG__UNCONDITIONAL].least,
 	                                         known[HG__UNCONDITIONAL].sign);
-	/* A guarded result may be infinite. Then its guard trips, and bounds of later results do not
-	 * hold. */
+	/* A guarded result may be infinite, and so may halves that are kept with it. Then its guard
+	 * trips, and bounds of later results do not hold. */
+	for (int i = 0; i < HG__MAX_AUX && node->verdict == HG_GUARDED; i++)
+		if (c->line->saves & HG__SAVE_AUX(i) && c->aux[i].dtype == HG_F16)
+			(void)ranges_amax(&c->aux[i], &others);
 	if (c->plan->mode == HG_EVAL || others)
 		return;
 	judge_gradients(c, score);
