@@ -36,11 +36,14 @@ struct back {
 	int64_t capacity;
 };
 
-/* A gradient of one row: the sum of what it receives, and the error of that. Gradients that share a
- * matrix share a target. */
+/* A gradient of one row: the sum of what it receives, the error of that, and the sum of the
+ * magnitudes of its parts. Gradients that share a matrix share a target of several parts. A kernel
+ * may store a part before the next is added to it, so each part counts as one narrowing, of at most
+ * the sum of the magnitudes. */
 struct target {
 	struct hg__mat mat;
-	double *exact, *error; /* [cols] */
+	int parts;
+	double *exact, *error, *size; /* [cols] */
 };
 enum { OF_Q, OF_K, OF_V, TARGETS };
 
@@ -182,6 +185,7 @@ static void score_gradient(const struct back *k, const struct row *row, int tran
 			sum.magnitude += part.magnitude;
 		}
 		to->exact[head * host->q_cols + c] += sum.term;
+		to->size[head * host->q_cols + c] += fabs(sum.term);
 		to->error[head * host->q_cols + c] += relative * sum.magnitude;
 	}
 }
@@ -198,6 +202,7 @@ static void q_gradient_add(const struct back *k, int64_t i, int64_t head, struct
 	const double plus = both(g, head_of(&k->plus, i, head, cols), cols, &plus_size),
 	             d = both(g, head_of(&k->y, i, head, cols), cols, &d_size);
 	to->exact[head] += slope * (plus - d * positive);
+	to->size[head] += fabs(slope * (plus - d * positive));
 	to->error[head] += hg__gamma(host->v_depth + 8, hg_dtype_get(HG_F32)->u) * fabs(slope) *
 	                   (plus_size + d_size * fabs(positive));
 }
@@ -214,6 +219,7 @@ static void v_gradient(const struct back *k, const struct row *column, int64_t h
 			magnitude += k->edge[e].mask * (k->edge[e].p + WEIGHT_FLUSHED) * fabs(g);
 		}
 		to->exact[c] += sum;
+		to->size[c] += fabs(sum);
 		to->error[c] += relative * magnitude;
 	}
 }
@@ -275,14 +281,18 @@ static hg_status targets_new(struct bench *b, const struct hg__attention_back_ar
 		for (int other = 0; other < g; other++)
 			if (mats[g].data && mats[g].data == mats[other].data)
 				t->of[g] = t->of[other];
+		if (t->of[g])
+			t->of[g]->parts++;
 		if (!mats[g].data || t->of[g])
 			continue;
 		t->own[g].mat = mats[g];
-		t->own[g].exact = calloc((size_t)mats[g].cols * 2, sizeof *t->own[g].exact);
+		t->own[g].parts = 1;
+		t->own[g].exact = calloc((size_t)mats[g].cols * 3, sizeof *t->own[g].exact);
 		if (!t->own[g].exact)
 			return hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for a row of %lld columns",
 			                (long long)mats[g].cols);
 		t->own[g].error = t->own[g].exact + mats[g].cols;
+		t->own[g].size = t->own[g].error + mats[g].cols;
 		t->of[g] = &t->own[g];
 	}
 	return HG_OK;
@@ -292,7 +302,7 @@ static void targets_clear(struct targets *t)
 {
 	for (int g = 0; g < TARGETS; g++)
 		for (int64_t c = 0; t->own[g].exact && c < t->own[g].mat.cols; c++)
-			t->own[g].exact[c] = t->own[g].error[c] = 0;
+			t->own[g].exact[c] = t->own[g].error[c] = t->own[g].size[c] = 0;
 }
 
 static hg_status target_check(struct bench *b, const struct target *t, int64_t row,
@@ -303,7 +313,8 @@ static hg_status target_check(struct bench *b, const struct target *t, int64_t r
 	HG__TRY(copy_rows(b, t->mat, row, 1, found));
 	for (int64_t c = 0; c < t->mat.cols; c++)
 		check_number(check, row, c, copy_at(found, 0, c), t->exact[c],
-		             t->error[c] + hg__bound_narrow(t->mat.dtype, fabs(t->exact[c]) + t->error[c]));
+		             t->error[c] +
+		                 t->parts * hg__bound_narrow(t->mat.dtype, t->size[c] + t->error[c]));
 	return HG_OK;
 }
 
@@ -386,19 +397,22 @@ static hg_status c_sum(struct back *k, struct target *to, double *relative)
 /* dc is in f32, and a sum over all edges. */
 static hg_status c_check(struct back *k, struct check *check)
 {
-	struct target sum = {.mat = k->a->dc};
+	struct target sum = {.mat = k->a->dc, .parts = 1};
 	struct copy found = {.capacity = 0};
 	double relative = 0;
 	if (!k->a->dc.data || k->a->csr.m * k->host.v.cols > DC_MOST)
 		return HG_OK;
-	sum.exact = calloc((size_t)sum.mat.cols * 2, sizeof *sum.exact);
+	sum.exact = calloc((size_t)sum.mat.cols * 3, sizeof *sum.exact);
 	if (!sum.exact)
 		return hg__fail(k->b->ctx, HG_ERR_NOMEM, "no memory for a row of %lld columns",
 		                (long long)sum.mat.cols);
 	sum.error = sum.exact + sum.mat.cols;
+	sum.size = sum.error + sum.mat.cols;
 	hg_status status = c_sum(k, &sum, &relative);
-	for (int64_t c = 0; c < sum.mat.cols; c++)
+	for (int64_t c = 0; c < sum.mat.cols; c++) {
 		sum.error[c] *= relative;
+		sum.size[c] = fabs(sum.exact[c]);
+	}
 	if (status == HG_OK)
 		status = target_check(k->b, &sum, 0, &found, check);
 	copy_free(&found);
