@@ -141,7 +141,7 @@ static const struct row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof rows[0], MISTAKES_IN_V = 3 };
 
-/* What a column of q, k and v is drawn with: small enough that exp of a score says something, or so
+/* What q, k and v are drawn with: small enough that exp of a score says something, or so
  * large that it says which is the largest. */
 static void add_operand(struct hg__sample *s, const struct row *row, const struct hg__extent *x,
                         int present, int64_t more_rows, int64_t cols)
@@ -170,7 +170,7 @@ int hg__attention_sample(int i, const struct hg__extent *x, struct hg__sample *s
 	const struct more *more = &row->more;
 	const int most = x->heads < HG_ATTENTION_HEADS ? x->heads : HG_ATTENTION_HEADS;
 	const int64_t heads = row->heads > 0 ? row->heads : most, d = heads * (x->d + row->wider),
-	              q = row->score == ADD ? heads : d;
+	              q = row->score == ADD || d == 0 ? heads : d;
 	const struct hg__attention_layout layout = hg__attention_layout(
 	    (hg_score)row->score, (row->has & HAS_K) != 0, (row->has & HAS_V) != 0);
 	const struct hg__attention_attr attr = {.score = (hg_score)row->score,
