@@ -57,6 +57,43 @@ static hg_status spmm_forgets_eps(hg_context *ctx, const struct hg__spmm_args *a
 	return ctx->backend->kernels->spmm.run(ctx, &wrong);
 }
 
+/* Every edge counts once, also those that count several times or not at all. */
+static hg_status attention_counts_once(hg_context *ctx, const struct hg__attention_args *a)
+{
+	struct hg__attention_args wrong = *a;
+	wrong.of.weight = NULL;
+	return ctx->backend->kernels->attention.run(ctx, &wrong);
+}
+
+static hg_status attention_swaps_the_ends(hg_context *ctx, const struct hg__attention_args *a)
+{
+	struct hg__attention_args wrong = *a;
+	if (a->of.q.rows == a->of.k.rows) {
+		wrong.of.q = a->of.k;
+		wrong.of.k = a->of.q;
+	}
+	return ctx->backend->kernels->attention.run(ctx, &wrong);
+}
+
+/* The backward pass has no dropout. */
+static hg_status attention_forgets_the_mask(hg_context *ctx,
+                                            const struct hg__attention_back_args *a)
+{
+	struct hg__attention_back_args wrong = *a;
+	wrong.of.dropout.p = 0.0f;
+	return ctx->backend->kernels->attention_back.run(ctx, &wrong);
+}
+
+/* The gradient of q counts all terms of Y as if their scores were positive. */
+static hg_status attention_forgets_the_sign(hg_context *ctx,
+                                            const struct hg__attention_back_args *a)
+{
+	struct hg__attention_back_args wrong = *a;
+	if (a->plus.data)
+		wrong.plus = a->y;
+	return ctx->backend->kernels->attention_back.run(ctx, &wrong);
+}
+
 static hg_status act_back_off_by_the_slope(hg_context *ctx, const struct hg__act_back_args *a)
 {
 	struct hg__act_back_args wrong = *a;
@@ -151,6 +188,14 @@ int main(int argc, char **argv)
 	static const struct mistake bias = {"spmm", PLANTED(spmm_forgets_the_bias),
 	                                    &hg__op_spmm_epilogue};
 	static const struct mistake eps = {"spmm", PLANTED(spmm_forgets_eps), &hg__op_spmm_epilogue};
+	static const struct mistake once = {"attention", PLANTED(attention_counts_once),
+	                                    &hg__op_attention};
+	static const struct mistake swapped = {"attention", PLANTED(attention_swaps_the_ends),
+	                                       &hg__op_attention};
+	static const struct mistake unmasked = {"attention_back", PLANTED(attention_forgets_the_mask),
+	                                        &hg__op_attention};
+	static const struct mistake unsigned_terms = {
+	    "attention_back", PLANTED(attention_forgets_the_sign), &hg__op_attention};
 	static const struct mistake slope = {"act_back", PLANTED(act_back_off_by_the_slope),
 	                                     &hg__op_leaky_relu};
 	static const struct mistake mask = {"softmax_xent_back", PLANTED(loss_forgets_the_mask),
@@ -170,6 +215,10 @@ int main(int argc, char **argv)
 	    {"forgotten_eps_is_caught", 0, must_be_caught, &eps},
 	    {"early_sum_is_caught", 0, must_be_caught, &early},
 	    {"other_mask_is_caught", 0, must_be_caught, &others},
+	    {"edges_counted_once_are_caught", 0, must_be_caught, &once},
+	    {"swapped_ends_are_caught", 0, must_be_caught, &swapped},
+	    {"forgotten_mask_of_attention_is_caught", 0, must_be_caught, &unmasked},
+	    {"forgotten_sign_is_caught", 0, must_be_caught, &unsigned_terms},
 	    {"sum_in_f16_is_caught", 0, must_be_caught, &in_f16},
 	    {"forgotten_weights_are_caught", 0, must_be_caught, &weights},
 	    {"forgotten_scale_is_caught", 0, must_be_caught, &scale},
