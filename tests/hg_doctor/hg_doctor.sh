@@ -332,7 +332,7 @@ undocumented 'another event' 's/"event":"summary"/"event":"end"/'
 run 0 'scale' --data data.h5 --model gat --loss-scale 16777216 --steps 60 --json -
 contains 'scale' err '\([6-9]\|1[0-9]\) were skipped on the way'
 contains 'scale' err 'headroom *[0-9.]* bits'
-run 3 'scale, too long' --data data.h5 --model gat --loss-scale 16777216 --steps 20 \
+run 3 'scale, too long' --data data.h5 --model gat --loss-scale 16777216 --steps 16 \
   --json high.jsonl
 is 'scale, too long' cause high.jsonl '"loss-scale"'
 contains 'scale, too long' out 'Fix: --loss-scale'

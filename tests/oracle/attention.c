@@ -152,7 +152,7 @@ struct edge {
 
 static double weight_of(const struct oracle_call *c, int64_t e)
 {
-	return c->graph.weight ? c->graph.weight[e] : 1.0;
+	return c->weighted && c->graph.weight ? c->graph.weight[e] : 1.0;
 }
 
 /* The rounding of exp's argument: eight roundings at most, of the score, of the number that is

@@ -36,6 +36,7 @@ struct oracle_call {
 	const struct oracle_op *activation; /* epilogues: the activation, NULL: none */
 	/* act_p: slope or alpha of `then`, beside another alpha */
 	double alpha, slope, p, eps, momentum, act_p;
+	int weighted; /* attention: 1: an edge counts as often as its weight says */
 	int score; /* attention: 0 add, 1 dot, 2 cosine, 3 add before the product (GATv2) */
 	int self;  /* spmm_epilogue: Z is X */
 	uint64_t rng_key;

@@ -34,6 +34,7 @@ static void from_attention(const struct hg__node *node, struct oracle_call *o)
 	struct hg__attention_attr a;
 	hg__attr_get(node, &a, sizeof a);
 	o->score = (int)a.score;
+	o->weighted = a.weighted;
 	o->heads = a.heads;
 	o->slope = (double)a.slope;
 	o->alpha = (double)a.scale;

@@ -53,8 +53,8 @@ static void fusion_saves_calls(void)
 		const char *name;
 		float dropout;
 		int64_t saved; /* by fusion, forward and backward together */
-	} rows[] = {{"gcn", 0.0f, 4},  {"gcn", 0.5f, 6}, {"gin", 0.0f, 16},
-	            {"gin", 0.5f, 16}, {"gat", 0.0f, 13}, {"gat", 0.5f, 19}};
+	} rows[] = {{"gcn", 0.0f, 4},  {"gcn", 0.5f, 6},  {"gin", 0.0f, 16},
+	            {"gin", 0.5f, 16}, {"gat", 0.0f, 13}, {"gat", 0.5f, 20}};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct bench b;
 		hg_model *model = NULL;
@@ -79,14 +79,14 @@ static void fusion_saves_calls(void)
 	}
 }
 
-/* In f32 every gradient of a model has the same bits as without fusion. gat is tested without
- * dropout: fuse.c explains the roundings of a fused elu before dropout. */
+/* In f32 every gradient of a model has the same bits as without fusion. gat is no example: without
+ * fusion it records other ops, with other roundings (tests/unit/attention.c compares them). */
 static void fusion_changes_no_gradient(void)
 {
 	static const struct {
 		const char *name;
 		float dropout;
-	} rows[] = {{"gcn", 0.5f}, {"gin", 0.0f}, {"gin", 0.5f}, {"gat", 0.0f}};
+	} rows[] = {{"gcn", 0.5f}, {"gin", 0.0f}, {"gin", 0.5f}};
 	enum { MOST = 200000 };
 	static float got[2][MOST];
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
