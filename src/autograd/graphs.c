@@ -1,5 +1,5 @@
 /* What the nodes of a tape need of their graphs: the matrix, its transpose for the backward pass,
- * pointers of a batch, and tiles. Graphs build and keep these themselves. */
+ * pointers of a batch, tiles, and dense counts. Graphs build and keep these themselves. */
 #include "autograd/program.h"
 
 /* Has each edge a value: a weight, or a row of an operand? */
@@ -70,7 +70,31 @@ static int sums_neighbours(const struct hg__recording *recording, const struct h
 	       !has_edge_values(node) && recording->value[node->in[0]].dtype == HG_F16;
 }
 
-/* Tiles only make sums faster, so they get the memory that the run leaves. */
+/* Can this entry use dense counts (core/plan_dense.h)? They are for attention of halves. */
+static int attends(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                   int64_t k)
+{
+	const struct hg__node *node = &recording->entry[k].node;
+	return plan->entry[k].alive && node->op->traits & HG__DENSE &&
+	       recording->value[node->in[0]].dtype == HG_F16;
+}
+
+static hg_status count_densely(const struct hg__recording *recording,
+                               const struct hg__tape_plan *plan, size_t needed)
+{
+	int edge = 0;
+	for (int64_t k = 0; k < recording->entries; k++) {
+		hg_graph *graph = recording->entry[k].node.graph;
+		if (!attends(recording, plan, k))
+			continue;
+		HG__TRY(hg__graph_dense(graph, 0, needed));
+		if (needs_transpose(recording, plan, k, &edge))
+			HG__TRY(hg__graph_dense(graph, 1, needed));
+	}
+	return HG_OK;
+}
+
+/* Tiles and dense counts only make sums faster, so they get the memory that the run leaves. */
 hg_status hg__graphs_tile(const struct hg__recording *recording, const struct hg__tape_plan *plan,
                           size_t needed)
 {
@@ -89,5 +113,5 @@ hg_status hg__graphs_tile(const struct hg__recording *recording, const struct hg
 		if (needs_transpose(recording, plan, k, &edge))
 			HG__TRY(hg__graph_tiles(graph, 1, needed, cols));
 	}
-	return HG_OK;
+	return count_densely(recording, plan, needed);
 }

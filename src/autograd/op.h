@@ -34,6 +34,8 @@ enum hg__op_traits {
 	/* the result is cheap to compute and much larger than the operands, so the tape may compute it
 	 * a second time for backward instead of keeping it (plan.c) */
 	HG__RECOMPUTE = 256u,
+	/* both directions are attention, which may use dense counts of a batch (core/plan_dense.h) */
+	HG__DENSE = 32768u,
 	/* if operand 0 is a parameter (a weight matrix that sparse features multiply), its gradient is
 	 * f32 where sums run in f32 */
 	HG__WIDE_SUMS = 512u,

@@ -23,6 +23,8 @@ struct hg__backend {
 	const char *name;
 	/* 1: its kernels read the parts of a plan by length (csr.h) */
 	int wants_parts;
+	/* 1: its kernels use dense counts of batches of small graphs (plan_dense.h) */
+	int wants_dense;
 	/* Sets ctx->state, ctx->stream and ctx->device_name. */
 	hg_status (*open)(hg_context *ctx, const hg_context_config *config);
 	void (*close)(hg_context *ctx);

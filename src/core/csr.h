@@ -73,6 +73,8 @@ struct hg__plan {
 	int64_t parts, part_class[HG__PART_CLASSES + 1];
 	struct hg__tiles *tiles; /* core/plan_tiles.h; NULL: the plan has none */
 	int tiles_tried;         /* 1: the first call of hg__graph_tiles has decided */
+	struct hg__dense *dense; /* core/plan_dense.h; NULL: the plan has none */
+	int dense_tried;         /* 1: the first call of hg__graph_dense has decided */
 };
 
 /* The largest distance by which a cut moves. Where the longest row has at most 64 edges it is that
@@ -140,6 +142,10 @@ HG_NODISCARD hg_status hg__graph_csr_t(hg_graph *graph, int need_edge, struct hg
  * free. The first call for an orientation decides for good. */
 HG_NODISCARD hg_status hg__graph_tiles(hg_graph *graph, int transposed, size_t reserve,
                                        int64_t cols);
+/* Builds dense counts of one orientation of a batch of small graphs and attaches them to its plan,
+ * if they make attention faster on this batch and leave `reserve` bytes of device memory free. The
+ * first call for an orientation decides for good. */
+HG_NODISCARD hg_status hg__graph_dense(hg_graph *graph, int transposed, size_t reserve);
 /* Device bytes that a graph holds, and the further bytes that its transpose (and `edge`) will take
  * when they are first needed. */
 size_t hg__graph_bytes(const hg_graph *graph);

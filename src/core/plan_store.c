@@ -1,6 +1,7 @@
 /* Memory of plans: allocation in host memory, upload to the device, size and release. */
 #include "core/plan_store.h"
 
+#include "core/plan_dense.h"
 #include "core/plan_parts.h"
 #include "core/plan_tiles.h"
 
@@ -114,7 +115,8 @@ size_t hg__plan_bytes(const struct hg__plan *plan)
 	if (!plan)
 		return 0;
 	return hg__plan_array_bytes(plan->items, plan->splits) +
-	       (size_t)plan->parts * sizeof(struct hg__plan_part) + hg__tiles_bytes(plan->tiles);
+	       (size_t)plan->parts * sizeof(struct hg__plan_part) + hg__tiles_bytes(plan->tiles) +
+	       hg__dense_bytes(plan->dense);
 }
 
 void hg__plan_free(hg_context *ctx, struct hg__plan *plan)
@@ -128,5 +130,6 @@ void hg__plan_free(hg_context *ctx, struct hg__plan *plan)
 		                (size_t)count_of(i, plan->items, plan->splits) * arrays[i].size);
 	hg__device_free(ctx, plan->part, (size_t)plan->parts * sizeof(struct hg__plan_part));
 	hg__tiles_free(ctx, plan->tiles);
+	hg__dense_free(ctx, plan->dense);
 	hg__host_free(ctx, plan, sizeof *plan);
 }

@@ -349,6 +349,7 @@ static constexpr struct hg__backend make_backend()
 	b.kind = HG_DEVICE_CUDA;
 	b.name = "cuda";
 	b.wants_parts = 1;
+	b.wants_dense = 1;
 	b.open = open_context;
 	b.close = close_context;
 	b.alloc = device_alloc;

@@ -1,0 +1,74 @@
+/* Dense counts: one orientation of a batch of small graphs as small dense matrices, for kernels in
+ * which one block computes everything of a graph by tensor cores. */
+#ifndef HG_CORE_PLAN_DENSE_H
+#define HG_CORE_PLAN_DENSE_H
+
+#include "core/context.h"
+#include "core/csr.h"
+#include "precision/hostdevice.h"
+
+HG_EXTERN_C_BEGIN
+
+/* Each graph of the batch is a matrix [nodes, nodes] of counts: how often column j is an entry of
+ * row i. It is padded with 0 to tiles of HG__DENSE_TILE x HG__DENSE_TILE, `side` tiles in each
+ * direction, where
+ *
+ *     side = ceil(nodes / HG__DENSE_TILE)
+ *
+ * Tile (I, J) of a graph is number graph.tile + I * side + J. A tile is HG__DENSE_WORDS words of
+ * eight counts of four bits, in the order in which the lanes of a warp hold a tensor-core product
+ * (kernels/cuda/tensor_core.cuh): with g < 8 and t < 4, word 4 g + t has
+ *
+ *     bits 4 b .. 4 b + 3    the count in row  g + 8 (b / 2 % 2),  column  2 t + b % 2 + 8 (b / 4)
+ *
+ * Graphs without nodes are not listed. The largest graphs come first, so that the last blocks of a
+ * launch are short. */
+enum {
+	HG__DENSE_TILE = 16,
+	HG__DENSE_WORDS = 32,
+	HG__DENSE_NODES = 128, /* the most nodes of a graph: eight warps of 16 rows */
+	HG__DENSE_COUNT = 15   /* the largest count */
+};
+
+/* The least fill of dense counts: entries of the batch / counts, with the padding. Derived for
+ * attention with F = 128 on an H200: a count takes three products of 128 numbers, 768 operations or
+ * 2.3 ps at 330 Tflop/s, and an entry of a CSR two gathers of 256 bytes, 54 ps (measured on
+ * reddit-like with F = 64, doubled). They break even at a fill of 4.3 %. */
+#define HG__DENSE_FILL 0.04
+
+struct hg__dense_graph {
+	int32_t first, nodes; /* nodes first .. first + nodes - 1 of the batch */
+	int64_t tile;         /* number of its first tile */
+};
+struct hg__dense {
+	int64_t graphs, tiles;
+	int32_t most_nodes;            /* of a graph */
+	struct hg__dense_graph *graph; /* [graphs] device */
+	uint32_t *count;               /* [tiles * HG__DENSE_WORDS] device */
+};
+
+HG_HD static inline int32_t hg__dense_side(int64_t nodes)
+{
+	return (int32_t)((nodes + HG__DENSE_TILE - 1) / HG__DENSE_TILE);
+}
+
+/* One orientation of a batch, in host memory: its CSR arrays, and the node ptr [graphs + 1] with
+ * which each graph begins. reserve: bytes of device memory that must remain free. */
+struct hg__dense_source {
+	const int64_t *rowptr;
+	const int32_t *col;
+	int64_t graphs;
+	const int64_t *ptr;
+	size_t reserve;
+};
+
+/* Builds dense counts. *dense is NULL, and the log says why, if a graph has more than
+ * HG__DENSE_NODES nodes, an entry joins two graphs or occurs more than HG__DENSE_COUNT times, the
+ * fill is below HG__DENSE_FILL, or memory is short. */
+HG_NODISCARD hg_status hg__dense_build(hg_context *ctx, const struct hg__dense_source *source,
+                                       struct hg__dense **dense);
+size_t hg__dense_bytes(const struct hg__dense *dense);
+void hg__dense_free(hg_context *ctx, struct hg__dense *dense);
+
+HG_EXTERN_C_END
+#endif
