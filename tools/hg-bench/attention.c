@@ -112,6 +112,8 @@ static hg_status gradients_make(struct attention_case *c)
 	                                      .softmax = c->forward.softmax,
 	                                      .plus = c->forward.plus};
 	HG__TRY(hg__graph_csr_t(b->graph, of->weight != NULL, &k->csr_t));
+	HG__TRY(hg__graph_dense(b->graph, 0, 0));
+	HG__TRY(hg__graph_dense(b->graph, 1, 0));
 	HG__TRY(mat_random(b, &c->mats, state, b->csr.rows, c->cols, 5, -1.0, 1.0, &k->dy));
 	HG__TRY(mat_new(b, &c->mats, state, of->v.rows, of->v.cols, &k->dv));
 	k->dq = k->dk = k->dv;

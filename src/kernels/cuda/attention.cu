@@ -7,8 +7,8 @@ namespace
 
 /* The fastest first; the last takes every call. */
 constexpr struct attention_row<struct hg__attention_args> implementations[] = {
-	HG__ATTENTION_ROW(attention, add), HG__ATTENTION_ROW(attention, packs),
-	    HG__ATTENTION_ROW(attention, any),
+	HG__ATTENTION_ROW(attention, graphs), HG__ATTENTION_ROW(attention, add),
+	    HG__ATTENTION_ROW(attention, packs), HG__ATTENTION_ROW(attention, any),
 };
 
 /* Whether c has the columns that the score reads. */

@@ -3,6 +3,7 @@
  * bits wherever they are computed.
  *
  *     attention.cu, attention_back.cu    the rows of the backend, and which implementation runs
+ *     attention_graphs*.cu               batches of small graphs with dense counts, DOT and ADD
  *     attention_add*.cu                  additive scores, with one gather for each edge
  *     attention_packs*.cu                scores from whole rows, heads of 8 to 256 columns
  *     attention_any*.cu                  any score and any shape
@@ -50,6 +51,8 @@ static inline const struct attention_row<A> &attention_row_for(const attention_r
 		    hg__cuda_##kernel##_##name##_workspace                      \
 	}
 
+HG__ATTENTION(attention, graphs);
+HG__ATTENTION(attention_back, graphs);
 HG__ATTENTION(attention, add);
 HG__ATTENTION(attention_back, add);
 HG__ATTENTION(attention, packs);

@@ -7,8 +7,8 @@ namespace
 
 /* The fastest first; the last takes every call. */
 constexpr struct attention_row<struct hg__attention_back_args> implementations[] = {
-	HG__ATTENTION_ROW(attention_back, add), HG__ATTENTION_ROW(attention_back, packs),
-	    HG__ATTENTION_ROW(attention_back, any),
+	HG__ATTENTION_ROW(attention_back, graphs), HG__ATTENTION_ROW(attention_back, add),
+	    HG__ATTENTION_ROW(attention_back, packs), HG__ATTENTION_ROW(attention_back, any),
 };
 
 /* Whether a gradient is absent, or has the shape and the type of its operand. */

@@ -86,10 +86,10 @@ HG_NODISCARD static inline hg_status launched(hg_context *ctx, const char *kerne
  * <<<...>>>) waits for the end of the work before it, and the work after it waits for its end.
  *
  * cluster: number of blocks, neighbours in x, that run at the same time and can access each other's
- * shared memory (cluster.cuh); 1: no cluster. */
+ * shared memory (cluster.cuh); 1: no cluster. shared: bytes of dynamic shared memory. */
 HG_NODISCARD static inline cudaError_t queue_kernel(const hg_context *ctx, const void *kernel,
                                                     unsigned cluster, dim3 grid, dim3 block,
-                                                    void **args)
+                                                    void **args, size_t shared = 0)
 {
 	cudaLaunchAttribute attributes[2] = {};
 	unsigned count = 0;
@@ -106,6 +106,7 @@ HG_NODISCARD static inline cudaError_t queue_kernel(const hg_context *ctx, const
 	cudaLaunchConfig_t config = {};
 	config.gridDim = grid;
 	config.blockDim = block;
+	config.dynamicSmemBytes = shared;
 	config.stream = stream_of(ctx);
 	config.attrs = attributes;
 	config.numAttrs = count;

@@ -1,0 +1,395 @@
+/* Attention over batches of small graphs with dense counts (core/plan_dense.h): one block computes
+ * one head of one graph. What attention_graphs.cu and attention_graphs_back.cu share.
+ *
+ * The operands of a graph are contiguous rows, which the block copies to shared memory. A warp then
+ * owns 16 rows of the matrix of scores (in the backward pass also 16 columns), and multiplies by
+ * mma.m16n8k16. Its results of one product, pairs of neighbouring columns of rows g and g + 8, are
+ * the left operand of the next one as they lie in registers.
+ *
+ * Sums are f32 over weights that are exact to 22 bits: a weight w is split into two halves,
+ *
+ *     w = high + low,  high = half(w),  low = half(w - high)
+ *
+ * and both are multiplied, so that |error of w| <= 2^-22 |w| + 2^-25, the second where low is
+ * subnormal. Weights are multiplied by a power of two before they are split: in the forward pass
+ * 2^11, where the largest of a row is at least 1, so that 2^-25 is 2^-36 of it; in the backward
+ * pass 2^15 for p, and for ds what brings the limit of a graph near 2^15: 2^-40 of that limit.
+ *
+ * A weight of 0 times a value that is not finite would be NaN, in rows that do not have this
+ * neighbour. Such values show in the sums, which are then computed again without them, and the
+ * values of neighbours are added afterwards. Other graphs are in other blocks. */
+#ifndef HG_KERNELS_CUDA_ATTENTION_GRAPHS_CUH
+#define HG_KERNELS_CUDA_ATTENTION_GRAPHS_CUH
+
+#include "core/plan_dense.h"
+#include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/tensor_core.cuh"
+
+/* The most columns of a head, and of warps of a block. */
+constexpr int GRAPH_WIDTH = 128;
+constexpr int GRAPH_WARPS = HG__DENSE_NODES / HG__DENSE_TILE;
+
+/* A matrix of rows of D halves in shared memory. Rows begin 16 bytes (modulo 128) apart, so that
+ * the eight rows that ldmatrix reads at once lie in different banks. */
+template <int D> constexpr int GRAPH_PITCH = D + 8;
+template <int D> static inline size_t graph_rows_bytes(int rows)
+{
+	return static_cast<size_t>(rows) * GRAPH_PITCH<D> * sizeof(__half);
+}
+
+struct graph_operands {
+	const struct hg__dense_graph *graph;
+	const __half *q, *k, *v;
+	int64_t ldq, ldk, ldv;
+	int rows; /* of a matrix in shared memory: those of the largest graph, in whole tiles */
+	int d;    /* columns of a head */
+	float slope, scale;
+	struct attention_mask mask;
+};
+
+static inline struct graph_operands graph_operands_of(const struct hg__csr &csr,
+                                                      const struct hg__attention &of)
+{
+	struct graph_operands o = {};
+	const struct hg__dense &dense = *csr.plan->dense;
+	o.graph = dense.graph;
+	o.q = data_of<const __half>(of.q), o.k = data_of<const __half>(of.k);
+	o.v = data_of<const __half>(of.v);
+	o.ldq = of.q.ld, o.ldk = of.k.ld, o.ldv = of.v.ld;
+	o.rows = HG__DENSE_TILE * hg__dense_side(dense.most_nodes);
+	o.d = static_cast<int>(of.v.cols / of.heads);
+	o.slope = of.slope, o.scale = of.scale;
+	o.mask = mask_of(of.dropout);
+	return o;
+}
+
+static inline bool is_half(const struct hg__mat &m)
+{
+	return m.dtype == HG_F16 && wide(m);
+}
+
+/* Whether the operands are those of these kernels: halves in whole vectors, scores without a bias,
+ * edges without weights. */
+static inline bool graph_operands_fit(const struct hg__csr &csr, const struct hg__attention &of)
+{
+	const int64_t d = of.v.cols / of.heads;
+	const bool narrow = of.score == HG_SCORE_ADD && of.q.dtype == HG_F16,
+	           full = of.score == HG_SCORE_DOT && is_half(of.q) && is_half(of.k) &&
+	                  of.q.cols == of.v.cols;
+	return csr.plan && csr.plan->dense && (narrow || full) && is_half(of.v) && d % 8 == 0 &&
+	       d > 0 && d <= GRAPH_WIDTH && !of.bias.data && !of.weight;
+}
+
+/* Shared memory that a block may have. */
+static inline size_t graph_shared_limit()
+{
+	int device = 0, bytes = 0;
+	if (cudaGetDevice(&device) != cudaSuccess ||
+	    cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
+	        cudaSuccess)
+		(void)cudaGetLastError(); /* no device: no shared memory */
+	return static_cast<size_t>(bytes);
+}
+
+/* Calls f(D) with D an integral constant: the columns of a head, padded to 32, 64 or 128. */
+template <typename F> static inline auto with_graph_width(int64_t d, F f)
+{
+	return d <= 32   ? f(int_constant<32>{})
+	       : d <= 64 ? f(int_constant<64>{})
+	                 : f(int_constant<128>{});
+}
+
+/* Queues a kernel with a block for each graph and head, and `bytes` of shared memory. */
+template <typename P>
+HG_NODISCARD static inline hg_status launch_graphs(hg_context *ctx, const char *what,
+                                                   void (*kernel)(P), const struct hg__dense &dense,
+                                                   int heads, size_t bytes, const P &problem)
+{
+	const dim3 grid(grid_for(dense.graphs, 1), static_cast<unsigned>(heads));
+	const unsigned threads = 32u * static_cast<unsigned>(hg__dense_side(dense.most_nodes));
+	const void *const function = reinterpret_cast<const void *>(kernel);
+	void *pointers[] = {const_cast<void *>(static_cast<const void *>(&problem))};
+	(void)stream_of(ctx); /* sets the device whose attribute follows */
+	HG__CUDA(ctx, what,
+	         cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+	                              static_cast<int>(bytes)));
+	return cuda_status(ctx, queue_kernel(ctx, function, 1, grid, threads, pointers, bytes), what);
+}
+
+/* ---- device side: the block and its warps ---- */
+
+struct graph_block {
+	int32_t first, nodes; /* of the graph */
+	int side, head;
+	int64_t tile;
+	int own;        /* the first of the warp's 16 rows */
+	int lane, g, t; /* lane = 4 g + t */
+};
+static __device__ inline struct graph_block graph_block_of(const struct graph_operands &o)
+{
+	const struct hg__dense_graph graph = o.graph[blockIdx.x];
+	struct graph_block b;
+	b.first = graph.first, b.nodes = graph.nodes, b.tile = graph.tile;
+	b.side = hg__dense_side(graph.nodes);
+	b.head = static_cast<int>(blockIdx.y);
+	b.own = static_cast<int>(threadIdx.x / 32) * HG__DENSE_TILE;
+	b.lane = static_cast<int>(threadIdx.x % 32);
+	b.g = b.lane / 4, b.t = b.lane % 4;
+	return b;
+}
+
+/* The counts of the lane in tile `other` of the warp's row of tiles. Count b is that of row g + 8
+ * (b / 2 % 2) of the warp and column 2 t + b % 2 + 8 (b / 4) of the tile. */
+static __device__ inline uint32_t counts_of(const uint32_t *count, const struct graph_block &b,
+                                            int other)
+{
+	const int64_t tile = b.tile + static_cast<int64_t>(b.own / HG__DENSE_TILE) * b.side + other;
+	return __ldg(count + tile * HG__DENSE_WORDS + b.lane);
+}
+static __device__ inline unsigned count_at(uint32_t counts, int b)
+{
+	return counts >> 4 * b & 15u;
+}
+
+/* The row of the warp, and the column of the tile, of number h, e of a lane's results of two
+ * products side by side: h is the product. Both belong to count 4 h + e. */
+static __device__ inline int row_at(const struct graph_block &b, int e)
+{
+	return b.own + b.g + 8 * (e / 2);
+}
+static __device__ inline int column_at(const struct graph_block &b, int tile, int h, int e)
+{
+	return HG__DENSE_TILE * tile + 8 * h + 2 * b.t + e % 2;
+}
+
+/* ---- device side: copies to shared memory ---- */
+
+static __device__ inline unsigned shared_address(const void *p)
+{
+	return static_cast<unsigned>(__cvta_generic_to_shared(p));
+}
+
+/* Begins to copy the head's columns of all rows of a graph to shared memory, with zeros for rows
+ * behind the last node, up to a whole tile, and columns behind the last of the head. */
+template <int D>
+static __device__ inline void fetch_rows(__half *to, const __half *from, int64_t ld, int d,
+                                         const struct graph_block &b)
+{
+	constexpr int PACKS = D / 8;
+	const __half *const of_head = from + b.first * ld + b.head * d;
+	for (int i = static_cast<int>(threadIdx.x); i < b.side * HG__DENSE_TILE * PACKS;
+	     i += static_cast<int>(blockDim.x)) {
+		const int row = i / PACKS, col = i % PACKS * 8;
+		const bool exists = row < b.nodes && col < d;
+		const unsigned bytes = exists ? 16u : 0u,
+		               at = shared_address(to + row * GRAPH_PITCH<D> + col);
+		const __half *const source = exists ? of_head + row * ld + col : from;
+		asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(source),
+		             "r"(bytes)
+		             : "memory");
+	}
+}
+/* Waits for the copies of this thread; a barrier must follow. */
+static __device__ inline void await_rows()
+{
+	asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+/* ---- device side: products ---- */
+
+/* Four matrices [8, 8] of halves from the rows whose addresses lanes 0-7, 8-15, 16-23 and 24-31
+ * give; lane 4 g + t receives row g, columns 2t and 2t + 1, of each. Transposed: rows 2t and 2t +
+ * 1, column g. */
+static __device__ inline uint4 load_matrices(unsigned address)
+{
+	uint4 r;
+	asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+	             : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
+	             : "r"(address)
+	             : "memory");
+	return r;
+}
+static __device__ inline uint4 load_transposed(unsigned address)
+{
+	uint4 r;
+	asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+	             : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
+	             : "r"(address)
+	             : "memory");
+	return r;
+}
+
+/* The address that a lane gives for the left operand [16, 16] at the beginning of 16 rows, and for
+ * the transposed right operand: matrices 0 and 1 are rows 0-7 and 8-15, and 2 and 3 the same rows 8
+ * columns on. */
+template <int D> static __device__ inline unsigned left_address(const __half *rows, int lane)
+{
+	return shared_address(rows + lane % 16 * GRAPH_PITCH<D> + lane / 16 * 8);
+}
+/* For two right operands [16, 8] whose columns are the 16 rows: matrices 0 and 1 are columns 0-7
+ * and 8-15 of rows 0-7, and 2 and 3 those of rows 8-15. */
+template <int D> static __device__ inline unsigned right_address(const __half *rows, int lane)
+{
+	return shared_address(rows + (lane % 8 + lane / 16 * 8) * GRAPH_PITCH<D> + lane / 8 % 2 * 8);
+}
+constexpr unsigned STEP_BYTES = HG__DENSE_TILE * sizeof(__half); /* 16 columns on */
+
+/* c += A B^T over d columns, for 16 rows of A and of B. */
+template <int D>
+static __device__ inline void multiply_rows(const __half *a, const __half *b, int d, int lane,
+                                            float (&c)[2][4])
+{
+	const unsigned left = left_address<D>(a, lane), right = right_address<D>(b, lane);
+#pragma unroll
+	for (int k = 0; k < D / 16; k++) {
+		if (16 * k >= d)
+			break;
+		const uint4 x = load_matrices(left + STEP_BYTES * k),
+		            y = load_matrices(right + STEP_BYTES * k);
+		multiply(c[0], x, y.x, y.y);
+		multiply(c[1], x, y.z, y.w);
+	}
+}
+
+/* 16 x 16 weights as two left operands whose sum they are. */
+struct split_weights {
+	uint4 high, low;
+};
+static __device__ inline void split_pair(float x, float y, unsigned &high, unsigned &low)
+{
+	const __half2 h = __floats2half2_rn(x, y);
+	const __half2 l = __floats2half2_rn(x - __low2float(h), y - __high2float(h));
+	memcpy(&high, &h, sizeof high);
+	memcpy(&low, &l, sizeof low);
+}
+static __device__ inline struct split_weights split_of(const float (&w)[2][4])
+{
+	struct split_weights s;
+	split_pair(w[0][0], w[0][1], s.high.x, s.low.x);
+	split_pair(w[0][2], w[0][3], s.high.y, s.low.y);
+	split_pair(w[1][0], w[1][1], s.high.z, s.low.z);
+	split_pair(w[1][2], w[1][3], s.high.w, s.low.w);
+	return s;
+}
+
+/* Two halves, with 0 in place of those that are not finite: their exponent is 31. */
+static __device__ inline unsigned only_finite(unsigned pair)
+{
+	const unsigned low = (pair & 0x7C00u) == 0x7C00u ? 0u : 0xFFFFu,
+	               high = (pair & 0x7C000000u) == 0x7C000000u ? 0u : 0xFFFF0000u;
+	return pair & (low | high);
+}
+static __device__ inline uint4 only_finite(const uint4 &r)
+{
+	return make_uint4(only_finite(r.x), only_finite(r.y), only_finite(r.z), only_finite(r.w));
+}
+
+/* Sums of a lane over N columns: sums[n] are columns 8 n + 2 t and 8 n + 2 t + 1 of rows g, g, g +
+ * 8, g + 8. */
+template <int N> using graph_sums = float[N / 8][4];
+
+template <int N> static __device__ inline void clear(float (&sums)[N][4])
+{
+#pragma unroll
+	for (int n = 0; n < N; n++)
+#pragma unroll
+		for (int e = 0; e < 4; e++)
+			sums[n][e] = 0.0f;
+}
+
+/* Whether any sum of the warp is not finite. x - x is NaN for them and 0 for others. */
+template <int N> static __device__ inline bool any_spoiled(const float (&sums)[N][4])
+{
+	float zero = 0.0f;
+#pragma unroll
+	for (int n = 0; n < N; n++)
+#pragma unroll
+		for (int e = 0; e < 4; e++)
+			zero += sums[n][e] - sums[n][e];
+	return __any_sync(0xffffffffu, zero != 0.0f);
+}
+
+/* sums += W X, for 16 x 16 weights and columns 0 .. 8 N - 1 of 16 rows of X; clean: without values
+ * that are not finite. */
+template <int D, int N>
+static __device__ inline void add_product(float (&sums)[N][4], const struct split_weights &w,
+                                          const __half *x, int lane, bool clean)
+{
+	const unsigned right = left_address<D>(x, lane);
+#pragma unroll
+	for (int n = 0; n < N; n += 2) {
+		uint4 y = load_transposed(right + STEP_BYTES * (n / 2));
+		if (clean)
+			y = only_finite(y);
+		multiply(sums[n], w.high, y.x, y.y);
+		multiply(sums[n + 1], w.high, y.z, y.w);
+		multiply(sums[n], w.low, y.x, y.y);
+		multiply(sums[n + 1], w.low, y.z, y.w);
+	}
+}
+
+/* Adds the values of neighbours that are not finite, which add_product has left out. The weight of
+ * a neighbour is positive, and has no influence on an infinity. */
+template <int D, int N>
+static __device__ void add_spoiled(float (&sums)[N][4], const __half *x, const uint32_t *count,
+                                   const struct graph_block &b)
+{
+	const int64_t tiles = b.tile + static_cast<int64_t>(b.own / HG__DENSE_TILE) * b.side;
+#pragma unroll 1
+	for (int j = 0; j < b.nodes; j++) {
+		const int64_t tile = tiles + j / HG__DENSE_TILE;
+		const uint32_t counts = __ldg(count + tile * HG__DENSE_WORDS + 4 * b.g + j % 8 / 2);
+		const int at = j % 2 + 4 * (j % HG__DENSE_TILE / 8);
+		const bool is_neighbour[2] = {count_at(counts, at) != 0, count_at(counts, at + 2) != 0};
+#pragma unroll
+		for (int n = 0; n < N; n++)
+#pragma unroll
+			for (int e = 0; e < 4; e++) {
+				const float value = widen(x[j * GRAPH_PITCH<D> + 8 * n + 2 * b.t + e % 2]);
+				if (is_neighbour[e / 2] && value - value != 0.0f)
+					sums[n][e] += value;
+			}
+	}
+}
+
+/* ---- device side: results of 16 rows ---- */
+
+/* Writes pairs of halves of the warp's rows, from column c on, to rows in shared memory. */
+template <int D, int N>
+static __device__ inline void stage_halves(__half *own, int c, const float (&sums)[N][4],
+                                           const float (&factor)[2], const struct graph_block &b)
+{
+#pragma unroll
+	for (int n = 0; n < N; n++)
+#pragma unroll
+		for (int high = 0; high < 2; high++)
+			*reinterpret_cast<__half2 *>(own + (b.g + 8 * high) * GRAPH_PITCH<D> + c + 8 * n +
+			                             2 * b.t) =
+			    __floats2half2_rn(sums[n][2 * high] * factor[high],
+			                      sums[n][2 * high + 1] * factor[high]);
+}
+
+/* Stores the warp's rows: packs of 8 columns, which put(row of the warp, column) makes, in 16 bytes
+ * each. */
+template <int D, typename F>
+static __device__ inline void store_rows(__half *to, int64_t ld, int d, const struct graph_block &b,
+                                         F pack_at)
+{
+	constexpr int PACKS = D / 8;
+	__half *const of_head = to + b.first * ld + b.head * d;
+	for (int i = b.lane; i < HG__DENSE_TILE * PACKS; i += 32) {
+		const int row = i / PACKS, col = i % PACKS * 8;
+		if (b.own + row < b.nodes && col < d)
+			*reinterpret_cast<uint4 *>(of_head + (b.own + row) * ld + col) = pack_at(row, col);
+	}
+}
+template <int D>
+static __device__ inline void store_halves(__half *to, int64_t ld, int d, const __half *own,
+                                           const struct graph_block &b)
+{
+	store_rows<D>(to, ld, d, b, [&](int row, int col) {
+		return *reinterpret_cast<const uint4 *>(own + row * GRAPH_PITCH<D> + col);
+	});
+}
+
+#endif
