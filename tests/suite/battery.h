@@ -26,6 +26,7 @@ struct battery_graph {
 	hg_graph *graph;
 	struct host_csr csr;
 	int64_t *ptr;          /* of the batch */
+	int dense;             /* 1: it gets dense counts, where the device wants them */
 	double *weight;        /* csr.weight in f64 */
 	struct oracle_graph o; /* points to the arrays above */
 };

@@ -148,6 +148,8 @@ static void add_graph(struct battery_case *c)
 	CHECK_OK(hg__graph_csr(c->node.graph, &c->call.csr));
 	CHECK_OK(hg__graph_csr_t(c->node.graph, 1, &c->call.csr_t));
 	CHECK_OK(hg__graph_batch(c->node.graph, &c->call.batch_ptr, &c->call.batch_id));
+	for (int transposed = 0; c->g->dense && transposed < 2; transposed++)
+		CHECK_OK(hg__graph_dense(c->node.graph, transposed, 0));
 	c->o.graph = c->g->o;
 }
 

@@ -58,6 +58,21 @@ static float draw_weight(int kind)
 	                            : (float)(0.25 + 3.0 * test_uniform());
 }
 
+/* Small graphs, two of them empty, with a third of all possible edges. A sixth of those are there
+ * twice. Every seventh row has none. */
+enum { SMALL_GRAPHS = 6 };
+static const int64_t small_ptr[SMALL_GRAPHS + 1] = {0, 128, 128, 129, 169, 186, 186};
+
+static void small_graphs(struct coo *e)
+{
+	for (int g = 0; g < SMALL_GRAPHS; g++)
+		for (int64_t i = small_ptr[g]; i < small_ptr[g + 1]; i++)
+			for (int64_t j = small_ptr[g]; i % 7 != 6 && j < small_ptr[g + 1]; j++)
+				for (int64_t times = test_below(3) ? 0 : 1 + test_below(12) / 10; times > 0;
+				     times--)
+					coo_add(e, i, j);
+}
+
 static const struct {
 	const char *name;
 	int64_t n;
@@ -76,7 +91,22 @@ static const struct {
     {"5,000 nodes, no edges", 5000, 0, no_edges, 41},
     {"33,000 nodes, no edges", 33000, 0, no_edges, 3},
     {"random, counted", 40, COUNTED, random_edges, 0},
+    {"small graphs", 186, 0, small_graphs, 0},
 };
+
+static int is_small_graphs(int k)
+{
+	return collection[k].fill == small_graphs;
+}
+
+/* The batch of small graphs. */
+static int64_t *small_pointers(void)
+{
+	int64_t *ptr = malloc(sizeof small_ptr);
+	CHECK(ptr);
+	memcpy(ptr, small_ptr, sizeof small_ptr);
+	return ptr;
+}
 
 /* A batch of three graphs without edges between them: all nodes up to the last that has an edge, no
  * node, and the isolated rest. */
@@ -122,9 +152,11 @@ int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
 	g->graph = coo_to_graph(ctx, &e);
 	g->csr = host_csr_sort(e);
 	g->weight = g->weighted ? widened(g->csr.weight, g->csr.m) : NULL;
-	g->ptr = batch_pointers(&g->csr);
-	CHECK_OK(hg_graph_set_batch(g->graph, 3, g->ptr));
-	g->o = (struct oracle_graph){g->csr.rows, g->csr.cols, g->csr.m,  3,     g->csr.rowptr,
+	g->dense = is_small_graphs(k);
+	g->ptr = g->dense ? small_pointers() : batch_pointers(&g->csr);
+	const int64_t graphs = g->dense ? SMALL_GRAPHS : 3;
+	CHECK_OK(hg_graph_set_batch(g->graph, graphs, g->ptr));
+	g->o = (struct oracle_graph){g->csr.rows, g->csr.cols, g->csr.m,  graphs, g->csr.rowptr,
 	                             g->csr.row,  g->csr.col,  g->weight, g->ptr};
 	return 1;
 }
