@@ -169,24 +169,36 @@ static __device__ inline unsigned shared_address(const void *p)
 	return static_cast<unsigned>(__cvta_generic_to_shared(p));
 }
 
+/* The packs of 8 columns that a thread copies: one column, and every `step`-th row from `row` on.
+ * The threads of a block are whole rows of packs. */
+template <int D> struct thread_packs {
+	static constexpr int PACKS = D / 8;
+	int row, col, step, end;
+
+	__device__ explicit thread_packs(const struct graph_block &b)
+	    : row(static_cast<int>(threadIdx.x) / PACKS),
+	      col(static_cast<int>(threadIdx.x) % PACKS * 8),
+	      step(static_cast<int>(blockDim.x) / PACKS), end(b.side * HG__DENSE_TILE)
+	{
+	}
+};
+
 /* Begins to copy the head's columns of all rows of a graph to shared memory, with zeros for rows
  * behind the last node, up to a whole tile, and columns behind the last of the head. */
 template <int D>
 static __device__ inline void fetch_rows(__half *to, const __half *from, int64_t ld, int d,
                                          const struct graph_block &b)
 {
-	constexpr int PACKS = D / 8;
-	const __half *const of_head = from + b.first * ld + b.head * d;
-	for (int i = static_cast<int>(threadIdx.x); i < b.side * HG__DENSE_TILE * PACKS;
-	     i += static_cast<int>(blockDim.x)) {
-		const int row = i / PACKS, col = i % PACKS * 8;
-		const bool exists = row < b.nodes && col < d;
-		const unsigned bytes = exists ? 16u : 0u,
-		               at = shared_address(to + row * GRAPH_PITCH<D> + col);
-		const __half *const source = exists ? of_head + row * ld + col : from;
-		asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(source),
-		             "r"(bytes)
+	const struct thread_packs<D> packs(b);
+	const __half *source = from + (b.first + packs.row) * ld + b.head * d + packs.col;
+	unsigned at = shared_address(to + packs.row * GRAPH_PITCH<D> + packs.col);
+	for (int row = packs.row; row < packs.end; row += packs.step) {
+		const bool exists = row < b.nodes && packs.col < d;
+		asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at),
+		             "l"(exists ? source : from), "r"(exists ? 16u : 0u)
 		             : "memory");
+		source += packs.step * ld;
+		at += static_cast<unsigned>(packs.step * GRAPH_PITCH<D> * sizeof(__half));
 	}
 }
 /* Waits for the copies of this thread; a barrier must follow. */

@@ -115,11 +115,11 @@ __device__ struct squares fetch_gradient(const struct backward_problem &p,
                                          const struct graph_block &b)
 {
 	constexpr int PACKS = D / 8;
+	const struct thread_packs<D> packs(b);
+	const int col = packs.col;
 	struct squares most = {};
-#pragma unroll 2
-	for (int i = static_cast<int>(threadIdx.x); i < b.side * HG__DENSE_TILE * PACKS;
-	     i += static_cast<int>(blockDim.x)) {
-		const int row = i / PACKS, col = i % PACKS * 8;
+#pragma unroll 4
+	for (int row = packs.row; row < packs.end; row += packs.step) {
 		const uint4 g = pack_at(p, b, p.dy, p.lddy, row, col),
 		            y = pack_at(p, b, p.y, p.ldy, row, col);
 		*reinterpret_cast<uint4 *>(m.g + row * GRAPH_PITCH<D> + col) = g;
