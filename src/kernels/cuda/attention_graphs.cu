@@ -123,8 +123,7 @@ __device__ void weigh(float (&s)[TILES][2][4], const uint32_t (&counts)[TILES],
 			float &score = s[j][i / 4][i % 4];
 			struct running_sum &row = rows.of[i % 4 / 2];
 			const bool positive = DOT || score > 0.0f;
-			const float w =
-			    weighted_exp(score, row.most, static_cast<float>(count_at(counts[j], i)));
+			const float w = counted_exp(score, row.most, count_at(counts[j], i));
 			row.sum += w;
 			row.plus += positive ? w : 0.0f;
 			score = positive ? w : -w;
@@ -142,14 +141,9 @@ __device__ uint64_t kept_bits(const struct forward_problem &p, const struct grap
 	uint64_t kept = 0;
 #pragma unroll 1
 	for (int j = 0; j < b.side; j++) {
-		const uint32_t counts = counts_of(p.count, b, j);
-		unsigned bits = 0;
-#pragma unroll
-		for (int i = 0; i < 8; i++)
-			if (count_at(counts, i) != 0 &&
-			    p.of.mask.of(b.first + row_at(b, i % 4), b.first + column_at(b, j, i / 4, i),
-			                 b.head) != 0.0f)
-				bits |= 1u << i;
+		const unsigned bits = kept_of(
+		    p.of.mask, b, counts_of(p.count, b, j), [&](int n) { return row_at(b, n % 4); },
+		    [&](int n) { return column_at(b, j, n / 4, n); });
 		kept |= static_cast<uint64_t>(bits) << 8 * j;
 	}
 	return kept;

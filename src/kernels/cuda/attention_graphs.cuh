@@ -162,6 +162,27 @@ static __device__ inline int column_at(const struct graph_block &b, int tile, in
 	return HG__DENSE_TILE * tile + 8 * h + 2 * b.t + e % 2;
 }
 
+/* weighted_exp without a branch, so that the exponentials of a tile overlap. */
+static __device__ inline float counted_exp(float s, float offset, unsigned count)
+{
+	const float w = static_cast<float>(count) * expf(s - offset);
+	const bool is_none = (s == -INFINITY) | (count == 0);
+	return is_none ? 0.0f : w;
+}
+
+/* Bit b: whether dropout keeps the edge of count b, if it exists. i, j: the nodes of count b. */
+template <typename I, typename J>
+static __device__ inline unsigned kept_of(const struct attention_mask &mask,
+                                          const struct graph_block &b, uint32_t counts, I i, J j)
+{
+	unsigned bits = 0;
+#pragma unroll
+	for (int n = 0; n < 8; n++)
+		if (count_at(counts, n) != 0 && mask.of(b.first + i(n), b.first + j(n), b.head) != 0.0f)
+			bits |= 1u << n;
+	return bits;
+}
+
 /* ---- device side: copies to shared memory ---- */
 
 static __device__ inline unsigned shared_address(const void *p)
@@ -260,6 +281,34 @@ static __device__ inline void multiply_rows(const __half *a, const __half *b, in
 		            y = load_matrices(right + STEP_BYTES * k);
 		multiply(c[0], x, y.x, y.y);
 		multiply(c[1], x, y.z, y.w);
+	}
+}
+
+/* Two such products at once, so that four sums are independent of each other. */
+template <int D>
+static __device__ inline void multiply_rows(const __half *const (&a)[2],
+                                            const __half *const (&b)[2], int d, int lane,
+                                            float (&c)[2][2][4])
+{
+	unsigned left[2], right[2];
+#pragma unroll
+	for (int n = 0; n < 2; n++)
+		left[n] = left_address<D>(a[n], lane), right[n] = right_address<D>(b[n], lane);
+#pragma unroll
+	for (int k = 0; k < D / 16; k++) {
+		if (16 * k >= d)
+			break;
+		uint4 x[2], y[2];
+#pragma unroll
+		for (int n = 0; n < 2; n++)
+			x[n] = load_matrices(left[n] + STEP_BYTES * k),
+			y[n] = load_matrices(right[n] + STEP_BYTES * k);
+#pragma unroll
+		for (int n = 0; n < 2; n++)
+			multiply(c[n][0], x[n], y[n].x, y[n].y);
+#pragma unroll
+		for (int n = 0; n < 2; n++)
+			multiply(c[n][1], x[n], y[n].z, y[n].w);
 	}
 }
 

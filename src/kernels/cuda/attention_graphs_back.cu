@@ -223,23 +223,29 @@ __device__ struct edge_tile weigh_tile(const struct backward_problem &p,
                                        const float (&dp)[2][4])
 {
 	struct edge_tile of;
+	const auto i_of = [&](int n) { return node_i<COLUMNS>(b, tile, n / 4, n % 4); };
+	const auto j_of = [&](int n) { return node_j<COLUMNS>(b, tile, n / 4, n % 4); };
+	unsigned kept = 255;
+	if (p.of.mask.step)
+		kept = kept_of(p.of.mask, b, counts, i_of, j_of);
+	const float factor = p.of.mask.step ? p.of.mask.kept : 1.0f;
 #pragma unroll
 	for (int n = 0; n < 8; n++) {
-		const int h = n / 4, e = n % 4, i = node_i<COLUMNS>(b, tile, h, e),
-		          j = node_j<COLUMNS>(b, tile, h, e);
+		const int h = n / 4, e = n % 4, i = i_of(n);
 		const unsigned count = count_at(counts, n);
-		float score, slope = 1.0f, mask = 1.0f;
+		float score, slope = 1.0f;
 		if constexpr (DOT) {
 			score = score_of(p.of.scale, sum[h][e], 0.0f);
 		} else {
-			const float x = additive(m.add_q[i], m.add_k[j], 0.0f);
+			const float x = additive(m.add_q[i], m.add_k[j_of(n)], 0.0f);
 			score = leaky(x, p.of.slope), slope = leaky_slope(x, p.of.slope);
 		}
-		if (p.of.mask.step && count != 0)
-			mask = p.of.mask.of(b.first + i, b.first + j, b.head);
-		const float weight = attention_p(score, m.softmax[i], static_cast<float>(count));
-		of.p[h][e] = mask != 0.0f ? weight : 0.0f;
-		of.ds[h][e] = count != 0 ? slope * (weight * (mask * dp[h][e] - m.d[i])) : 0.0f;
+		const float w = counted_exp(score, m.softmax[i], count), weight = w > 1.0f ? 1.0f : w;
+		const bool keeps = kept >> n & 1u;
+		const float masked = keeps ? factor * dp[h][e] : 0.0f;
+		const float ds = slope * (weight * (masked - m.d[i]));
+		of.p[h][e] = keeps ? weight : 0.0f;
+		of.ds[h][e] = count != 0 ? ds : 0.0f;
 	}
 	return of;
 }
@@ -271,11 +277,12 @@ __device__ void sum_rows(const struct backward_problem &p, const struct backward
 #pragma unroll 1
 	for (int tile = 0; tile < b.side; tile++) {
 		const uint32_t counts = counts_of(p.count, b, tile);
-		float sum[2][4] = {}, dp[2][4] = {};
-		multiply_rows<D>(m.q + b.own * GRAPH_PITCH<D>, tile_rows<D>(m.k, tile), p.of.d, b.lane,
-		                 sum);
-		multiply_rows<D>(m.g + b.own * GRAPH_PITCH<D>, tile_rows<D>(m.v, tile), p.of.d, b.lane, dp);
-		const struct edge_tile of = weigh_tile<true, false>(p, m, b, tile, counts, sum, dp);
+		float sums[2][2][4] = {};
+		const __half *const own[2] = {m.q + b.own * GRAPH_PITCH<D>, m.g + b.own * GRAPH_PITCH<D>},
+		                    *const other[2] = {tile_rows<D>(m.k, tile), tile_rows<D>(m.v, tile)};
+		multiply_rows<D>(own, other, p.of.d, b.lane, sums);
+		const struct edge_tile of =
+		    weigh_tile<true, false>(p, m, b, tile, counts, sums[0], sums[1]);
 		add_product<D>(dq, split_scaled(of.ds, scale), tile_rows<D>(m.k, tile), b.lane, clean);
 	}
 }
@@ -291,11 +298,11 @@ __device__ void sum_columns(const struct backward_problem &p, const struct backw
 #pragma unroll 1
 	for (int tile = 0; tile < b.side; tile++) {
 		const uint32_t counts = counts_of(p.count_t, b, tile);
-		float sum[2][4] = {}, dp[2][4] = {};
-		multiply_rows<D>(m.k + b.own * GRAPH_PITCH<D>, tile_rows<D>(m.q, tile), p.of.d, b.lane,
-		                 sum);
-		multiply_rows<D>(m.v + b.own * GRAPH_PITCH<D>, tile_rows<D>(m.g, tile), p.of.d, b.lane, dp);
-		const struct edge_tile of = weigh_tile<true, true>(p, m, b, tile, counts, sum, dp);
+		float sums[2][2][4] = {};
+		const __half *const own[2] = {m.k + b.own * GRAPH_PITCH<D>, m.v + b.own * GRAPH_PITCH<D>},
+		                    *const other[2] = {tile_rows<D>(m.q, tile), tile_rows<D>(m.g, tile)};
+		multiply_rows<D>(own, other, p.of.d, b.lane, sums);
+		const struct edge_tile of = weigh_tile<true, true>(p, m, b, tile, counts, sums[0], sums[1]);
 		add_product<D>(dv, split_scaled(of.p, P_SCALE), tile_rows<D>(m.g, tile), b.lane, clean);
 		add_product<D>(dk, split_scaled(of.ds, scale), tile_rows<D>(m.q, tile), b.lane, clean);
 	}
