@@ -42,8 +42,6 @@ __device__ void dot_scores(const struct forward_problem &p, const __half *q, con
 	               right = right_address<D>(k, b.lane);
 #pragma unroll
 	for (int c = 0; c < D / 16; c++) {
-		if (16 * c >= p.of.d)
-			break;
 		const uint4 x = load_matrices(left + STEP_BYTES * c);
 #pragma unroll
 		for (int j = 0; j < TILES; j++) {
@@ -298,7 +296,7 @@ __global__ void __launch_bounds__(32 * TILES, 16 / TILES)
 {
 	after_previous();
 	extern __shared__ uint4 memory[];
-	const struct graph_block b = graph_block_of(p.of);
+	const struct graph_block b = graph_block_of(p.of, blockIdx.x, blockIdx.y);
 	__half *const own = reinterpret_cast<__half *>(memory),
 	              *const k = own + p.of.rows * GRAPH_PITCH<D>,
 	              *const v = k + p.of.rows * GRAPH_PITCH<D>;
@@ -339,15 +337,21 @@ __global__ void __launch_bounds__(32 * TILES, 16 / TILES)
 	store_results<DOT, D>(p, s, v, own + b.own * GRAPH_PITCH<D>, factor, b);
 }
 
+template <bool DOT, int D, int TILES>
+hg_status queue_forward(hg_context *ctx, const struct hg__dense &dense,
+                        const struct forward_problem &p)
+{
+	const auto kernel = attend_graphs<DOT, D, TILES>;
+	const size_t bytes = forward_bytes<DOT, D>(p.of.rows);
+	HG__TRY(allow_shared(ctx, reinterpret_cast<const void *>(kernel), bytes));
+	return launch_graphs(ctx, "attention: graphs", kernel, dense, p.heads, bytes, p);
+}
 template <bool DOT, int D>
 hg_status run_forward(hg_context *ctx, const struct hg__dense &dense,
                       const struct forward_problem &p)
 {
-	const size_t bytes = forward_bytes<DOT, D>(p.of.rows);
-	return p.of.rows <= 64 ? launch_graphs(ctx, "attention: graphs", attend_graphs<DOT, D, 4>,
-	                                       dense, p.heads, bytes, p)
-	                       : launch_graphs(ctx, "attention: graphs", attend_graphs<DOT, D, 8>,
-	                                       dense, p.heads, bytes, p);
+	return p.of.rows <= 64 ? queue_forward<DOT, D, 4>(ctx, dense, p)
+	                       : queue_forward<DOT, D, 8>(ctx, dense, p);
 }
 
 } // namespace

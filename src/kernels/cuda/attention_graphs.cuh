@@ -99,6 +99,16 @@ template <typename F> static inline auto with_graph_width(int64_t d, F f)
 	                 : f(int_constant<128>{});
 }
 
+/* Lets the blocks of a kernel have `bytes` of shared memory. */
+HG_NODISCARD static inline hg_status allow_shared(hg_context *ctx, const void *kernel, size_t bytes)
+{
+	(void)stream_of(ctx); /* sets the device whose attribute follows */
+	return cuda_status(ctx,
+	                   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+	                                        static_cast<int>(bytes)),
+	                   "attention: shared memory");
+}
+
 /* Queues a kernel with a block for each graph and head, and `bytes` of shared memory. */
 template <typename P>
 HG_NODISCARD static inline hg_status launch_graphs(hg_context *ctx, const char *what,
@@ -109,10 +119,6 @@ HG_NODISCARD static inline hg_status launch_graphs(hg_context *ctx, const char *
 	const unsigned threads = 32u * static_cast<unsigned>(hg__dense_side(dense.most_nodes));
 	const void *const function = reinterpret_cast<const void *>(kernel);
 	void *pointers[] = {const_cast<void *>(static_cast<const void *>(&problem))};
-	(void)stream_of(ctx); /* sets the device whose attribute follows */
-	HG__CUDA(ctx, what,
-	         cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-	                              static_cast<int>(bytes)));
 	return cuda_status(ctx, queue_kernel(ctx, function, 1, grid, threads, pointers, bytes), what);
 }
 
@@ -125,13 +131,15 @@ struct graph_block {
 	int own;        /* the first of the warp's 16 rows */
 	int lane, g, t; /* lane = 4 g + t */
 };
-static __device__ inline struct graph_block graph_block_of(const struct graph_operands &o)
+/* number: of the graph. */
+static __device__ inline struct graph_block graph_block_of(const struct graph_operands &o,
+                                                           unsigned number, unsigned head)
 {
-	const struct hg__dense_graph graph = o.graph[blockIdx.x];
+	const struct hg__dense_graph graph = o.graph[number];
 	struct graph_block b;
 	b.first = graph.first, b.nodes = graph.nodes, b.tile = graph.tile;
 	b.side = hg__dense_side(graph.nodes);
-	b.head = static_cast<int>(blockIdx.y);
+	b.head = static_cast<int>(head);
 	b.own = static_cast<int>(threadIdx.x / 32) * HG__DENSE_TILE;
 	b.lane = static_cast<int>(threadIdx.x % 32);
 	b.g = b.lane / 4, b.t = b.lane % 4;
@@ -228,6 +236,18 @@ static __device__ inline void await_rows()
 	asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
+/* Asks the second-level cache for the head's columns of all rows of a graph. */
+static __device__ inline void prefetch_rows(const __half *from, int64_t ld, int d,
+                                            const struct graph_block &b)
+{
+	constexpr int LINE = 128 / sizeof(__half);
+	const int lines = (d + LINE - 1) / LINE;
+	const __half *const of_head = from + b.first * ld + b.head * d;
+	for (int i = static_cast<int>(threadIdx.x); i < b.nodes * lines;
+	     i += static_cast<int>(blockDim.x))
+		asm volatile("prefetch.global.L2 [%0];" ::"l"(of_head + i / lines * ld + i % lines * LINE));
+}
+
 /* ---- device side: products ---- */
 
 /* Four matrices [8, 8] of halves from the rows whose addresses lanes 0-7, 8-15, 16-23 and 24-31
@@ -267,16 +287,14 @@ template <int D> static __device__ inline unsigned right_address(const __half *r
 }
 constexpr unsigned STEP_BYTES = HG__DENSE_TILE * sizeof(__half); /* 16 columns on */
 
-/* c += A B^T over d columns, for 16 rows of A and of B. */
+/* c += A B^T over D columns, for 16 rows of A and of B. Columns behind the last of a head are 0. */
 template <int D>
-static __device__ inline void multiply_rows(const __half *a, const __half *b, int d, int lane,
+static __device__ inline void multiply_rows(const __half *a, const __half *b, int lane,
                                             float (&c)[2][4])
 {
 	const unsigned left = left_address<D>(a, lane), right = right_address<D>(b, lane);
 #pragma unroll
 	for (int k = 0; k < D / 16; k++) {
-		if (16 * k >= d)
-			break;
 		const uint4 x = load_matrices(left + STEP_BYTES * k),
 		            y = load_matrices(right + STEP_BYTES * k);
 		multiply(c[0], x, y.x, y.y);
@@ -287,7 +305,7 @@ static __device__ inline void multiply_rows(const __half *a, const __half *b, in
 /* Two such products at once, so that four sums are independent of each other. */
 template <int D>
 static __device__ inline void multiply_rows(const __half *const (&a)[2],
-                                            const __half *const (&b)[2], int d, int lane,
+                                            const __half *const (&b)[2], int lane,
                                             float (&c)[2][2][4])
 {
 	unsigned left[2], right[2];
@@ -296,8 +314,6 @@ static __device__ inline void multiply_rows(const __half *const (&a)[2],
 		left[n] = left_address<D>(a[n], lane), right[n] = right_address<D>(b[n], lane);
 #pragma unroll
 	for (int k = 0; k < D / 16; k++) {
-		if (16 * k >= d)
-			break;
 		uint4 x[2], y[2];
 #pragma unroll
 		for (int n = 0; n < 2; n++)
