@@ -521,8 +521,8 @@ __global__ void __launch_bounds__(32 * GRAPH_WARPS, (BACK_RESIDENT<DOT, D>))
 		add_gradients<D>(p, m, b);
 }
 
-/* Sets p.ahead. Derived: with F = 128 and 119 nodes a block fetches 150 kB, 8,500 cycles at its share
- * of the memory's bandwidth, and computes for 20,000 or more. */
+/* Sets p.ahead. Derived: with F = 128 and 119 nodes a block fetches 150 kB, 8,500 cycles at its
+ * share of the memory's bandwidth, and computes for 20,000 or more. */
 hg_status set_ahead(hg_context *ctx, const void *kernel, size_t bytes, struct backward_problem *p)
 {
 	const int device = static_cast<const hg__cuda_state *>(ctx->state)->device,

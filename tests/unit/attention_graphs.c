@@ -1,0 +1,537 @@
+/* Attention on a batch of small graphs, which a GPU computes densely (core/plan_dense.h), compared
+ * with its contract (kernels/attention.h) in f64: heads of every padded width, dropout, gradients
+ * that are absent or one matrix, and values that are not finite, which must stay with the
+ * neighbours of their node. Padding is NaN.
+ *
+ * Bounds. A score is off by gamma of its depth times the sum of its absolute terms, and by 4 u of
+ * its size for the subtraction and exp. The largest such error of a row counts in the terms and in
+ * the sum of p, and again where the backward pass has p from the log of the sum. With the error of
+ * f32 sums over n terms in two halves (5/2 n each, hg__depth_dot) and 2^-21 for weights in two
+ * halves it bounds the relative error of p. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/buffer.h"
+#include "core/context.h"
+#include "core/plan_dense.h"
+#include "core/rng.h"
+#include "graphs.h"
+#include "kernels/kernels.h"
+#include "precision/bound.h"
+
+enum { GRAPHS = 7, NODES = 210, MOST = 128, KEY = 77, STEP = 5 };
+static const int64_t begin[GRAPHS + 1] = {0, 17, 17, 145, 146, 169, 185, 210};
+#define U32 0x1p-24
+
+struct shape {
+	hg_score score;
+	int heads, d;
+	float dropout;
+};
+
+/* A matrix on the device, and its numbers. */
+struct operand {
+	hg_tensor *tensor;
+	double *x; /* [NODES, cols] */
+	int64_t cols;
+};
+
+struct scene {
+	hg_context *ctx;
+	hg_graph *graph;
+	struct hg__csr csr, csr_t;
+	struct hg__buffer step;
+	int64_t first[NODES], end[NODES]; /* of each node's graph */
+	int count[NODES][MOST];           /* entries (i, first[i] + j) */
+};
+
+/* ---- the graphs ---- */
+
+static void scene_open(struct scene *s)
+{
+	memset(s, 0, sizeof *s);
+	s->ctx = test_context();
+	struct coo list = coo_empty(NODES, NODES);
+	for (int g = 0; g < GRAPHS; g++)
+		for (int64_t i = begin[g]; i < begin[g + 1]; i++) {
+			s->first[i] = begin[g];
+			s->end[i] = begin[g + 1];
+			for (int64_t j = begin[g]; i % 7 != 6 && j < begin[g + 1]; j++) {
+				const int times = test_below(3) ? 0 : test_below(9) ? 1 : 1 + (int)test_below(15);
+				s->count[i][j - begin[g]] = times;
+				for (int k = 0; k < times; k++)
+					coo_add(&list, i, j);
+			}
+		}
+	const int64_t step = STEP;
+	s->graph = coo_graph(s->ctx, list);
+	CHECK_OK(hg_graph_set_batch(s->graph, GRAPHS, begin));
+	CHECK_OK(hg__graph_csr(s->graph, &s->csr));
+	CHECK_OK(hg__graph_csr_t(s->graph, 0, &s->csr_t));
+	for (int transposed = 0; transposed < 2; transposed++)
+		CHECK_OK(hg__graph_dense(s->graph, transposed, 0));
+	CHECK((s->csr.plan->dense != NULL) == s->ctx->backend->wants_dense);
+	CHECK_OK(hg__buffer_upload(s->ctx, 1, sizeof step, &step, "step", &s->step));
+}
+
+static void scene_close(struct scene *s)
+{
+	hg__buffer_free(s->ctx, &s->step);
+	hg_graph_free(s->graph);
+	hg_context_free(s->ctx);
+}
+
+static int entries(const struct scene *s, int64_t i, int64_t j)
+{
+	return s->count[i][j - s->first[i]];
+}
+
+/* ---- operands ---- */
+
+static struct operand operand_new(struct scene *s, hg_dtype dtype, int64_t cols)
+{
+	struct operand o = {NULL, calloc((size_t)(NODES * cols), sizeof(double)), cols};
+	CHECK(o.x);
+	CHECK_OK(hg_tensor_create(s->ctx, dtype, NODES, cols, &o.tensor));
+	CHECK_OK(s->ctx->backend->fill(s->ctx, o.tensor->mat.data, 0xFF, o.tensor->bytes));
+	return o;
+}
+
+static void operand_free(struct operand *o)
+{
+	hg_tensor_free(o->tensor);
+	free(o->x);
+}
+
+/* Sends x, rounded to halves, to the device. */
+static void operand_send(struct scene *s, struct operand *o)
+{
+	const int64_t ld = o->tensor->mat.ld;
+	hg_half *host = malloc(o->tensor->bytes);
+	CHECK(host);
+	memset(host, 0xFF, o->tensor->bytes);
+	for (int64_t i = 0; i < NODES; i++)
+		for (int64_t c = 0; c < o->cols; c++) {
+			host[i * ld + c] = hg_half_from_double(o->x[i * o->cols + c]);
+			o->x[i * o->cols + c] = (double)hg_half_to_float(host[i * ld + c]);
+		}
+	CHECK_OK(s->ctx->backend->copy_in(s->ctx, o->tensor->mat.data, host, o->tensor->bytes));
+	free(host);
+}
+
+static struct operand random_operand(struct scene *s, int64_t cols)
+{
+	struct operand o = operand_new(s, HG_F16, cols);
+	for (int64_t i = 0; i < NODES * cols; i++)
+		o.x[i] = test_normal();
+	operand_send(s, &o);
+	return o;
+}
+
+/* Reads what the device has stored. */
+static void operand_read(struct scene *s, struct operand *o)
+{
+	const struct hg__mat *m = &o->tensor->mat;
+	void *host = malloc(o->tensor->bytes);
+	CHECK(host);
+	CHECK_OK(s->ctx->backend->copy_out(s->ctx, host, m->data, o->tensor->bytes));
+	for (int64_t i = 0; i < NODES; i++)
+		for (int64_t c = 0; c < o->cols; c++)
+			o->x[i * o->cols + c] = m->dtype == HG_F16
+			                            ? (double)hg_half_to_float(((hg_half *)host)[i * m->ld + c])
+			                            : (double)((float *)host)[i * m->ld + c];
+	free(host);
+}
+
+/* ---- a run ---- */
+
+struct run {
+	struct scene *s;
+	struct shape shape;
+	double scale;
+	struct operand q, k, v, dy, y, plus, softmax, dq, dk, dv;
+	struct hg__attention_args forward;
+	struct hg__attention_back_args back;
+};
+
+static int is_add(const struct run *r)
+{
+	return r->shape.score == HG_SCORE_ADD;
+}
+
+static void run_open(struct run *r, struct scene *s, struct shape shape)
+{
+	const int64_t h = shape.heads, width = h * shape.d;
+	*r = (struct run){.s = s, .shape = shape};
+	const int64_t q_width = is_add(r) ? h : width;
+	const float scale = is_add(r) ? 1.0f : (float)(1 / sqrt((double)shape.d));
+	r->scale = (double)scale;
+	r->q = random_operand(s, q_width);
+	r->k = random_operand(s, q_width);
+	r->v = random_operand(s, width);
+	r->dy = random_operand(s, width);
+	r->y = operand_new(s, HG_F16, width);
+	r->plus = operand_new(s, HG_F16, width);
+	r->softmax = operand_new(s, HG_F32, is_add(r) ? 2 * h : h);
+	r->dq = operand_new(s, HG_F16, q_width);
+	r->dk = operand_new(s, HG_F16, q_width);
+	r->dv = operand_new(s, HG_F16, width);
+	struct hg__attention *of = &r->forward.of;
+	*of = (struct hg__attention){.score = shape.score,
+	                             .heads = shape.heads,
+	                             .slope = 0.25f,
+	                             .scale = scale,
+	                             .q = r->q.tensor->mat,
+	                             .k = r->k.tensor->mat,
+	                             .v = r->v.tensor->mat};
+	of->dropout = (struct hg__attention_dropout){shape.dropout, KEY, r->s->step.data};
+	r->forward.csr = s->csr;
+	r->forward.y = r->y.tensor->mat;
+	r->forward.softmax = r->softmax.tensor->mat;
+	r->back = (struct hg__attention_back_args){.csr = s->csr,
+	                                           .csr_t = s->csr_t,
+	                                           .of = *of,
+	                                           .y = r->y.tensor->mat,
+	                                           .softmax = r->softmax.tensor->mat,
+	                                           .dy = r->dy.tensor->mat,
+	                                           .dq = r->dq.tensor->mat,
+	                                           .dk = r->dk.tensor->mat,
+	                                           .dv = r->dv.tensor->mat};
+	if (is_add(r))
+		r->forward.plus = r->back.plus = r->plus.tensor->mat;
+}
+
+static void run_close(struct run *r)
+{
+	struct operand *all[] = {&r->q,    &r->k,       &r->v,  &r->dy, &r->y,
+	                         &r->plus, &r->softmax, &r->dq, &r->dk, &r->dv};
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		operand_free(all[i]);
+}
+
+static void run_both(struct run *r)
+{
+	hg_context *ctx = r->s->ctx;
+	CHECK_OK(ctx->backend->kernels->attention.run(ctx, &r->forward));
+	CHECK_OK(ctx->backend->kernels->attention_back.run(ctx, &r->back));
+	struct operand *all[] = {&r->y, &r->plus, &r->softmax, &r->dq, &r->dk, &r->dv};
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		operand_read(r->s, all[i]);
+}
+
+/* ---- the exact weights of one head ---- */
+
+struct weights {
+	int head;
+	double x[NODES][MOST]; /* ADD: q + k */
+	double p[NODES][MOST], mask[NODES][MOST], log_sum[NODES];
+	double error[NODES]; /* relative, of the p of a row */
+};
+
+static double at(const struct operand *o, int64_t i, int64_t c)
+{
+	return o->x[i * o->cols + c];
+}
+
+/* The score of an edge, and a bound on its error. */
+static double score_of(const struct run *r, struct weights *w, int64_t i, int64_t j, double *error)
+{
+	double sum = 0, terms = 0;
+	if (is_add(r)) {
+		const double x = (double)((float)at(&r->q, i, w->head) + (float)at(&r->k, j, w->head));
+		w->x[i][j - r->s->first[i]] = x;
+		sum = x > 0 ? x : 0.25 * x;
+		*error = 6 * U32 * fabs(sum);
+		return sum;
+	}
+	for (int64_t c = 0; c < r->shape.d; c++) {
+		const double term = at(&r->q, i, w->head * r->shape.d + c) *
+		                    at(&r->k, j, w->head * r->shape.d + c) * r->scale;
+		sum += term;
+		terms += fabs(term);
+	}
+	*error = hg__gamma(hg__depth_dot(HG_F16, r->shape.d) + 2, U32) * terms + 4 * U32 * fabs(sum);
+	return sum;
+}
+
+static double mask_of(const struct run *r, int head, int64_t i, int64_t j)
+{
+	const uint32_t threshold = hg__attention_threshold(r->shape.dropout);
+	if (r->shape.dropout == 0.0f)
+		return 1;
+	const struct hg__rng4 words =
+	    hg__philox(KEY, (uint32_t)i, (uint32_t)j, (uint32_t)head / 8, STEP);
+	const uint32_t half = words.w[head % 8 / 2] >> (head % 2 ? 16 : 0) & 0xFFFFu;
+	return half < threshold ? 0 : (double)hg__attention_kept(r->shape.dropout);
+}
+
+static void weigh_row(const struct run *r, struct weights *w, int64_t i)
+{
+	double most = -INFINITY, sum = 0, worst = 0;
+	const int64_t first = r->s->first[i];
+	for (int64_t j = first; j < r->s->end[i]; j++) {
+		double error;
+		const double score = score_of(r, w, i, j, &error);
+		w->p[i][j - first] = score;
+		w->mask[i][j - first] = mask_of(r, w->head, i, j);
+		if (!entries(r->s, i, j))
+			continue;
+		most = fmax(most, score);
+		worst = fmax(worst, error);
+	}
+	for (int64_t j = first; j < r->s->end[i]; j++) {
+		double *p = &w->p[i][j - first];
+		*p = entries(r->s, i, j) ? entries(r->s, i, j) * exp(*p - most) : 0;
+		sum += *p;
+	}
+	for (int64_t j = first; j < r->s->end[i] && sum > 0; j++)
+		w->p[i][j - first] /= sum;
+	w->log_sum[i] = sum > 0 ? most + log(sum) : -INFINITY;
+	w->error[i] = expm1(4 * worst) + hg__gamma(5.0 * MOST + 60, U32) + 0x1p-21;
+}
+
+/* ---- the forward pass ---- */
+
+static void check_forward(const struct run *r, const struct weights *w, int64_t i)
+{
+	const int64_t first = r->s->first[i], d = r->shape.d;
+	const double error = w->error[i], log_sum = w->log_sum[i];
+	double p_plus = 0;
+	if (log_sum == -INFINITY)
+		CHECK(at(&r->softmax, i, w->head) == -INFINITY);
+	else
+		CHECK_WITHIN(at(&r->softmax, i, w->head), log_sum, error + 8 * U32 * (1 + fabs(log_sum)));
+	for (int64_t c = w->head * d; c < (w->head + 1) * d; c++) {
+		double y = 0, plus = 0, terms = 0;
+		for (int64_t j = first; j < r->s->end[i]; j++) {
+			const double term = w->mask[i][j - first] * w->p[i][j - first] * at(&r->v, j, c);
+			y += term;
+			plus += w->x[i][j - first] > 0 ? term : 0;
+			terms += fabs(term);
+		}
+		const double e = error * terms + MOST * 0x1p-34;
+		CHECK_WITHIN(at(&r->y, i, c), y, e + hg__bound_narrow(HG_F16, fabs(y) + e));
+		if (is_add(r))
+			CHECK_WITHIN(at(&r->plus, i, c), plus, e + hg__bound_narrow(HG_F16, fabs(plus) + e));
+	}
+	for (int64_t j = first; j < r->s->end[i]; j++)
+		p_plus += w->x[i][j - first] > 0 ? w->p[i][j - first] : 0;
+	if (is_add(r))
+		CHECK_WITHIN(at(&r->softmax, i, r->shape.heads + w->head), p_plus, error);
+}
+
+/* ---- the backward pass ---- */
+
+/* Exact gradients and bounds on their errors before they are narrowed. */
+struct gradient {
+	double *x, *error;
+	int64_t cols;
+};
+
+static struct gradient gradient_new(int64_t cols)
+{
+	struct gradient g = {calloc((size_t)(NODES * cols), sizeof(double)),
+	                     calloc((size_t)(NODES * cols), sizeof(double)), cols};
+	CHECK(g.x && g.error);
+	return g;
+}
+
+static void gradient_add(struct gradient *g, int64_t i, int64_t c, double x, double error)
+{
+	g->x[i * g->cols + c] += x;
+	g->error[i * g->cols + c] += error;
+}
+
+static void gradient_check_and_free(struct gradient *g, const struct operand *o)
+{
+	for (int64_t i = 0; o && i < NODES * g->cols; i++)
+		CHECK_WITHIN(o->x[i], g->x[i],
+		             g->error[i] + hg__bound_narrow(HG_F16, fabs(g->x[i]) + g->error[i]));
+	free(g->x);
+	free(g->error);
+}
+
+/* Adds `from` to `to`: both are gradients in one matrix. */
+static void gradient_join(struct gradient *to, const struct gradient *from)
+{
+	for (int64_t i = 0; i < NODES * to->cols; i++) {
+		to->x[i] += from->x[i];
+		to->error[i] += from->error[i];
+	}
+}
+
+struct gradients {
+	struct gradient dq, dk, dv;
+};
+
+/* <G_i, X_j> over a head, and the sum of its absolute terms. */
+static double dot(const struct run *r, int head, int64_t i, const struct operand *x, int64_t j,
+                  double *terms)
+{
+	double sum = 0;
+	*terms = 0;
+	for (int64_t c = head * r->shape.d; c < (head + 1) * r->shape.d; c++) {
+		sum += at(&r->dy, i, c) * at(x, j, c);
+		*terms += fabs(at(&r->dy, i, c) * at(x, j, c));
+	}
+	return sum;
+}
+
+static void add_edge(const struct run *r, const struct weights *w, int64_t i, int64_t j, double d,
+                     double d_terms, struct gradients *g)
+{
+	const int64_t n = j - r->s->first[i], width = r->shape.d, from = w->head * width;
+	const double p = w->p[i][n], mask = w->mask[i][n];
+	double terms;
+	const double dp = dot(r, w->head, i, &r->v, j, &terms), ds = p * (mask * dp - d),
+	             relative = w->error[i] + hg__gamma(5.0 * (double)width + 5.0 * MOST, U32),
+	             error = relative * p * (mask * terms + d_terms) + 0x1p-26;
+	for (int64_t c = from; c < from + width; c++)
+		gradient_add(&g->dv, j, c, mask * p * at(&r->dy, i, c),
+		             relative * mask * p * fabs(at(&r->dy, i, c)) + 0x1p-36);
+	if (is_add(r)) {
+		const double f = w->x[i][n] > 0 ? 1 : 0.25;
+		gradient_add(&g->dk, j, w->head, f * ds, error);
+		return;
+	}
+	for (int64_t c = from; c < from + width; c++) {
+		const double q = r->scale * at(&r->q, i, c), k = r->scale * at(&r->k, j, c);
+		gradient_add(&g->dq, i, c, ds * k, error * fabs(k));
+		gradient_add(&g->dk, j, c, ds * q, error * fabs(q));
+	}
+}
+
+static void add_row(const struct run *r, const struct weights *w, int64_t i, struct gradients *g)
+{
+	double d_terms, plus_terms;
+	const double d = dot(r, w->head, i, &r->y, i, &d_terms);
+	for (int64_t j = r->s->first[i]; j < r->s->end[i]; j++)
+		if (entries(r->s, i, j))
+			add_edge(r, w, i, j, d, d_terms, g);
+	if (!is_add(r))
+		return;
+	const double plus = dot(r, w->head, i, &r->plus, i, &plus_terms),
+	             p_plus = at(&r->softmax, i, r->shape.heads + w->head);
+	gradient_add(&g->dq, i, w->head, 0.75 * (plus - d * p_plus),
+	             hg__gamma(r->shape.d + 8.0, U32) * (plus_terms + d_terms * p_plus));
+}
+
+/* ---- cases ---- */
+
+static void check_run(struct run *r)
+{
+	struct gradients g = {gradient_new(r->q.cols), gradient_new(r->k.cols),
+	                      gradient_new(r->v.cols)};
+	struct weights *w = malloc(sizeof *w);
+	CHECK(w);
+	for (int head = 0; head < r->shape.heads; head++) {
+		memset(w, 0, sizeof *w);
+		w->head = head;
+		for (int64_t i = 0; i < NODES; i++) {
+			weigh_row(r, w, i);
+			check_forward(r, w, i);
+			add_row(r, w, i, &g);
+		}
+	}
+	free(w);
+	const struct hg__attention_back_args *b = &r->back;
+	if (b->dk.data == b->dv.data)
+		gradient_join(&g.dk, &g.dv);
+	if (b->dq.data == b->dv.data && b->dk.data != b->dv.data)
+		gradient_join(&g.dq, &g.dv);
+	if (b->dq.data == b->dk.data)
+		gradient_join(&g.dq, &g.dk);
+	gradient_check_and_free(&g.dq, b->dq.data ? &r->dq : NULL);
+	gradient_check_and_free(&g.dk, b->dk.data == r->dk.tensor->mat.data ? &r->dk : NULL);
+	gradient_check_and_free(&g.dv, b->dv.data == r->dv.tensor->mat.data ? &r->dv : NULL);
+}
+
+static void results_are_those_of_the_contract(void)
+{
+	static const struct shape shapes[] = {
+	    {HG_SCORE_DOT, 1, 128, 0},   {HG_SCORE_DOT, 3, 40, 0.25f}, {HG_SCORE_DOT, 9, 8, 0.5f},
+	    {HG_SCORE_DOT, 2, 16, 0},    {HG_SCORE_ADD, 1, 128, 0},    {HG_SCORE_ADD, 1, 72, 0.25f},
+	    {HG_SCORE_ADD, 9, 16, 0.5f}, {HG_SCORE_ADD, 2, 64, 0},
+	};
+	struct scene s;
+	scene_open(&s);
+	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+		struct run r;
+		run_open(&r, &s, shapes[i]);
+		run_both(&r);
+		check_run(&r);
+		run_close(&r);
+	}
+	scene_close(&s);
+}
+
+/* Where bit k of `same` or `absent` is set, gradient k (dq, dk, dv) is dq's matrix, or absent. */
+static void check_gradients(struct scene *s, struct shape shape, unsigned same, unsigned absent)
+{
+	struct run r;
+	run_open(&r, s, shape);
+	struct hg__mat *of[3] = {&r.back.dq, &r.back.dk, &r.back.dv};
+	for (int k = 0; k < 3; k++) {
+		if (same >> k & 1u)
+			*of[k] = r.dq.tensor->mat;
+		if (absent >> k & 1u)
+			*of[k] = (struct hg__mat){0};
+	}
+	run_both(&r);
+	check_run(&r);
+	run_close(&r);
+}
+
+static void gradients_may_be_one_matrix_or_absent(void)
+{
+	const struct shape dot_shape = {HG_SCORE_DOT, 2, 24, 0.25f}, add = {HG_SCORE_ADD, 2, 24, 0.25f};
+	struct scene s;
+	scene_open(&s);
+	check_gradients(&s, dot_shape, 2, 0);
+	check_gradients(&s, dot_shape, 4, 0);
+	check_gradients(&s, dot_shape, 6, 0);
+	check_gradients(&s, add, 2, 0);
+	for (unsigned absent = 1; absent < 7; absent++) {
+		check_gradients(&s, dot_shape, 0, absent);
+		check_gradients(&s, add, 0, absent);
+	}
+	scene_close(&s);
+}
+
+/* A value that is not finite reaches its neighbours and no other rows, forward and backward. */
+static void spoiled_values_stay_with_neighbours(void)
+{
+	struct scene s;
+	scene_open(&s);
+	for (int score = HG_SCORE_ADD; score <= HG_SCORE_DOT; score++) {
+		enum { BAD_V = 20, BAD_G = 30, COLUMN = 5 };
+		struct run r;
+		run_open(&r, &s, (struct shape){(hg_score)score, 1, 40, 0});
+		r.v.x[BAD_V * 40 + COLUMN] = INFINITY;
+		r.dy.x[BAD_G * 40 + COLUMN] = -INFINITY;
+		operand_send(&s, &r.v);
+		operand_send(&s, &r.dy);
+		run_both(&r);
+		for (int64_t i = 0; i < NODES; i++)
+			for (int64_t c = 0; c < 40; c++) {
+				const int of_graph = s.first[i] == s.first[BAD_V],
+				          reads_v = of_graph && entries(&s, i, BAD_V) && c == COLUMN,
+				          gets_g = of_graph && entries(&s, BAD_G, i) && c == COLUMN;
+				CHECK(isfinite(at(&r.y, i, c)) == !reads_v);
+				CHECK(isfinite(at(&r.dv, i, c)) == !gets_g);
+			}
+		run_close(&r);
+	}
+	scene_close(&s);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(results_are_those_of_the_contract),
+	    TEST(gradients_may_be_one_matrix_or_absent),
+	    TEST(spoiled_values_stay_with_neighbours),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
