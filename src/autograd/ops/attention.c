@@ -176,7 +176,7 @@ const struct hg__op hg__op_attention = {
     .name = "attention",
     .words = "weighted mean over neighbours, by attention",
     .traits = HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__RANDOM | HG__GUARDS_STORE |
-              HG__COUNTS_EDGES,
+              HG__COUNTS_EDGES | HG__DENSE,
     .min_in = 1,
     .max_in = 5,
     .same = 1u << Q | 1u << K | 1u << V | 1u << BIAS,
