@@ -73,7 +73,8 @@ struct hg__attention {
  * 0 for a row without edges, or whose weights are all 0. Scores have their maximum over the row (or
  * a number close to it) subtracted before exp, so no spread of scores overflows. An edge with score
  * -inf has p = 0; a row of which every score is -inf counts as a row without edges. Another score
- * that is not finite gives NaN.
+ * that is not finite gives NaN. Where an element of Q or K is infinite, a score of ADD with slope 0
+ * or of ADD_V2 may be NaN in one implementation and -inf in another.
  *
  * - y: [rows, h d] of V's type, narrowed once.
  * - softmax: f32. Columns 0 .. h-1 receive the log of the sum of weight exp(s), -inf for a row
