@@ -41,8 +41,9 @@ struct hg_tape {
 	struct hg__observing observing;
 };
 
-/* life.c: whether a model should record the ops that hg_attention does at once one by one: the
- * context keeps ops separate, or the policy sums in f16. */
+/* life.c: whether a GAT should record the ops that hg_attention does at once one by one: the
+ * context keeps ops separate, the policy sums in f16, or the device is a GPU, on which the
+ * separate ops have been measured and attention has not. */
 int hg__tape_separates(const hg_tape *tape);
 
 /* compile.c: sets node->counted of a loss. */
