@@ -3,6 +3,8 @@
 #ifndef HG_CORE_CSR_H
 #define HG_CORE_CSR_H
 
+#include <string.h>
+
 #include "halfgraph/graph.h"
 
 HG_EXTERN_C_BEGIN
@@ -106,7 +108,8 @@ static inline int64_t hg__edge_of(const struct hg__csr *csr, int64_t p)
  * running time. The naive f16 sum needs it, because it adds a whole row in one accumulator. */
 static inline struct hg__plan hg__plan_by_row(const struct hg__csr *csr)
 {
-	struct hg__plan plan = {0};
+	struct hg__plan plan;
+	memset(&plan, 0, sizeof plan); /* C++ warns of = {0} */
 	plan.items = csr->rows;
 	plan.item_edge = (int64_t *)csr->rowptr;
 	return plan;

@@ -361,9 +361,10 @@ bool hg__cuda_attention_graphs_takes(const struct hg__attention_args *a)
 	if (!graph_operands_fit(a->csr, a->of) || !is_half(a->y) || (a->plus.data && !is_half(a->plus)))
 		return false;
 	const int rows = HG__DENSE_TILE * hg__dense_side(a->csr.plan->dense->most_nodes);
-	return with_graph_width(a->of.v.cols / a->of.heads, [&](auto width) {
-		return forward_bytes<false, decltype(width)::value>(rows) <= graph_shared_limit();
-	});
+	return hg__cuda_attention_graphs_back_fits(a->csr, a->of) &&
+	       with_graph_width(a->of.v.cols / a->of.heads, [&](auto width) {
+		       return forward_bytes<false, decltype(width)::value>(rows) <= graph_shared_limit();
+	       });
 }
 
 size_t hg__cuda_attention_graphs_workspace(const hg_context *, const struct hg__attention_args *)

@@ -469,4 +469,8 @@ static __device__ inline void store_halves(__half *to, int64_t ld, int d, const 
 	});
 }
 
+/* attention_graphs_back.cu: whether a multiprocessor has room for the backward pass of a graph. The
+ * forward pass asks as well, so that the same kernels compute the scores in both. */
+bool hg__cuda_attention_graphs_back_fits(const struct hg__csr &csr, const struct hg__attention &of);
+
 #endif

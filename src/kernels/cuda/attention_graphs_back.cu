@@ -553,6 +553,16 @@ bool is_half_or_absent(const struct hg__mat &m)
 
 } // namespace
 
+bool hg__cuda_attention_graphs_back_fits(const struct hg__csr &csr, const struct hg__attention &of)
+{
+	const int rows = HG__DENSE_TILE * hg__dense_side(csr.plan->dense->most_nodes);
+	return with_graph_width(of.v.cols / of.heads, [&](auto width) {
+		constexpr int D = decltype(width)::value;
+		return (of.score == HG_SCORE_ADD ? backward_bytes<false, D>(rows)
+		                                 : backward_bytes<true, D>(rows)) <= graph_shared_limit();
+	});
+}
+
 bool hg__cuda_attention_back_graphs_takes(const struct hg__attention_back_args *a)
 {
 	const bool add = a->of.score == HG_SCORE_ADD,
@@ -561,12 +571,7 @@ bool hg__cuda_attention_back_graphs_takes(const struct hg__attention_back_args *
 	if (!graph_operands_fit(a->csr, a->of) || !a->csr_t.plan || !a->csr_t.plan->dense || !halves ||
 	    a->dbias.data || a->dc.data || (add && a->dq.data && !(a->plus.data && is_half(a->plus))))
 		return false;
-	const int rows = HG__DENSE_TILE * hg__dense_side(a->csr.plan->dense->most_nodes);
-	return with_graph_width(a->of.v.cols / a->of.heads, [&](auto width) {
-		constexpr int D = decltype(width)::value;
-		return (add ? backward_bytes<false, D>(rows) : backward_bytes<true, D>(rows)) <=
-		       graph_shared_limit();
-	});
+	return hg__cuda_attention_graphs_back_fits(a->csr, a->of);
 }
 
 size_t hg__cuda_attention_back_graphs_workspace(const hg_context *,
