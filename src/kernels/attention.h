@@ -36,24 +36,28 @@ HG_HD static inline float hg__attention_kept(float p)
 	return 65536.0f / (65536.0f - (float)hg__attention_threshold(p));
 }
 
+/* A vector of COSINE that is shorter has no direction. */
+#define HG__ATTENTION_TINY 1e-12
+
 /* What the scores s[e, k] of edge e = (i, j) and head k are computed from, and the values V.
  *
- *     HG_SCORE_ADD      s = f(q[i, k] + k[j, k] + bias[e, k]),  f(x) = x > 0 ? x : slope x
+ *     HG_SCORE_ADD      s = f(Q[i, k] + K[j, k] + bias[e, k]),  f(x) = x > 0 ? x : slope x
  *     HG_SCORE_DOT      s = scale <Q_i, K_j> + bias[e, k]
  *     HG_SCORE_COSINE   s = beta <Q_i / |Q_i|, K_j / |K_j|> + bias[e, k]
  *     HG_SCORE_ADD_V2   s = <c, f(Q_i + K_j)> + bias[e, k]
  *
  * Products, norms and sums are over the columns of head k, in f32 and in any order, but the score
  * of an edge has the same bits in the forward pass and in both directions of the backward pass.
- * A vector shorter than 1e-12 has no direction: 1 / |Q_i|, or 1 / |K_j|, counts as 0.
+ * Where a vector is shorter than HG__ATTENTION_TINY, 1 / |Q_i|, or 1 / |K_j|, counts as 0.
  *
- * - q [rows, h q], k [cols, h q]: q columns a head, 1 for ADD. v [cols, h d]. State, all of one
- *   type. They may be columns of one matrix, and share memory.
+ * - q, k, v: the matrices Q [rows, h q], K [cols, h q] and V [cols, h d], where h is the number of
+ *   heads. A head has q columns of Q and K, at least 1, with ADD exactly 1, and d columns of V.
+ *   State, all of one type. They may be columns of one matrix, and share memory.
  * - c: f32 or state. ADD_V2: [1, h q]. COSINE: beta, [1, h] or [1, 1]. Else absent.
  * - bias: state [m, h] by edge (csr_t.edge), or absent.
  * - weight: f32 [m] by edge, >= 0: how often the edge counts; NULL: once. An edge of weight 0 has
- * score -inf, whatever its ends are.
- * - heads: 1 to HG_ATTENTION_HEADS. */
+ *   the score -inf, whatever its ends are.
+ * - heads: h, 1 to HG_ATTENTION_HEADS. */
 struct hg__attention {
 	hg_score score;
 	int heads;
@@ -74,13 +78,16 @@ struct hg__attention {
  * a number close to it) subtracted before exp, so no spread of scores overflows. An edge with score
  * -inf has p = 0; a row of which every score is -inf counts as a row without edges. Another score
  * that is not finite gives NaN. Where an element of Q or K is infinite, a score of ADD with slope 0
- * or of ADD_V2 may be NaN in one implementation and -inf in another.
+ * or of ADD_V2 may be NaN in one implementation and -inf in another. Where an element of V is not
+ * finite, that column of Y may be infinite or NaN for all neighbours, even if p or the mask is 0.
  *
  * - y: [rows, h d] of V's type, narrowed once.
- * - softmax: f32. Columns 0 .. h-1 receive the log of the sum of weight exp(s), -inf for a row
- *   without edges. With ADD it has [rows, 2 h]; columns h .. 2h-1 receive the sum of p over the
- *   edges whose score is positive before f (q + k + bias > 0). Otherwise [rows, h].
- * - plus: with ADD, of Y's shape and type: the terms of Y of those edges; it may be absent.
+ * - softmax: what the backward pass needs of the softmax of a row, f32 [rows, h], with ADD
+ *   [rows, 2 h]. Columns 0 .. h-1 receive its log-sum-exp, which is the log of the sum of
+ *   weight exp(s), and -inf for a row without edges. Columns h .. 2h-1 receive the sum of p over
+ *   the edges whose score is positive before f (Q + K + bias > 0).
+ * - plus: with ADD, of Y's shape and type: the sum of the terms of Y of those edges. It may be
+ *   absent, and is with other scores.
  * - overflow: checks Y and plus.
  *
  * Parts of split rows are combined in slot order. */
@@ -93,11 +100,11 @@ struct hg__attention_args {
 
 /* The gradients of attention. With G = dY and D[i, k] = <G_i, Y_i> over head k,
  *
- *     ds[e, k] = p[e, k] (mask[e, k] <G_i, V_j> - D[i, k]),  p = weight exp(s - softmax) <= 1
+ *     ds[e, k] = p[e, k] (mask[e, k] <G_i, V_j> - D[i, k]),  p = weight exp(s - softmax) <= 1,
  *
  *     dV[j, c] = sum over the edges (i, j) of mask p G[i, c]
- *     ADD       dq[i, k] = (1 - slope) (<G_i, plus_i> - D[i, k] softmax[i, h + k]);
- *               dk[j, k] = sum over the edges (i, j) of f'(q + k + bias) ds
+ *     ADD       dQ[i, k] = (1 - slope) (<G_i, plus_i> - D[i, k] softmax[i, h + k]),
+ *               dK[j, k] = sum over the edges (i, j) of f'(Q + K + bias) ds
  *     DOT       dQ_i = scale sum ds K_j,  dK_j = scale sum ds Q_i
  *     COSINE    with unit vectors q' = Q_i / |Q_i|, k' = K_j / |K_j| and their product t:
  *               dQ_i = beta / |Q_i| sum ds (k' - t q'),  dK_j = beta / |K_j| sum ds (q' - t k'),
@@ -109,11 +116,13 @@ struct hg__attention_args {
  * f'(0) = slope. A vector without a direction has the gradient 0: behind a relu whole rows are 0,
  * and the quotient by a tiny number would overflow.
  *
- * - y, softmax, plus: as the forward pass left them. D uses Y as stored.
- * - dq, dk, dv: of the type of q, k, v, or absent. dk may be dq, and dv may be dk or dq: the matrix
- *   then receives the sum of their gradients (one operand in several places).
+ * - y, softmax, plus: as the forward pass left them. D uses Y as stored. plus is read for dq with
+ *   ADD, and must then be present.
+ * - dq, dk, dv: dQ, dK and dV, of the type of q, k, v, or absent. dk may be dq, and dv may be dk or
+ *   dq: the matrix then receives the sum of their gradients (one operand in several places). A
+ *   gradient may be narrowed before it is added to another.
  * - dc: f32, of c's shape, or absent. dbias: as bias, or absent.
- * - csr_t needs `edge` only if there is a bias or a weight. */
+ * - csr_t must be present for dk and dv. It needs `edge` only if there is a bias or a weight. */
 struct hg__attention_back_args {
 	struct hg__csr csr, csr_t;
 	struct hg__attention of;
