@@ -3,10 +3,11 @@
  *     p[e, k] = weight[e] exp(s[e, k]) / sum over the edges f of row i of weight[f] exp(s[f, k])
  *     Y[i, c] = sum over the edges e = (i, j) of row i of mask[e, k] p[e, k] V[j, c]
  *
- * The state of a row part is, for every head, the largest score and the sums of exp(s - largest)
- * over all edges and over those whose score is positive before f, and the sums of V weighted with
- * them. A part in several spans rescales its state where the largest score grows. The states of a
- * split row are in its staging slots, and are combined in slot order. */
+ * The partial result of a row part is, for every head, the largest score and the sums of
+ * exp(s - largest) over all edges and over those whose score is positive before f, and the sums of
+ * V weighted with them. Where a part has several spans and the largest score grows, its partial
+ * result is rescaled. The partial results of a split row are in its staging slots, and are combined
+ * in slot order. */
 #include "kernels/cpu/attention_gather.h"
 #include "kernels/cpu/attention_score.h"
 #include "kernels/cpu/guard.h"
@@ -14,22 +15,23 @@
 
 #include <omp.h>
 
-/* The state of a part: three statistics of 16 heads, and one or two rows of sums. */
+/* A partial result: three statistics of 16 heads, and one or two rows of sums (Y, and plus). */
 enum { MAX = 0, SUM = HG__LANES, POSITIVE = 2 * HG__LANES, SUMS = 3 * HG__LANES };
 
 struct job {
 	const struct hg__attention_args *a;
 	struct hg__scores scores;
 	struct hg__gather gather;
-	int positive, two; /* ADD; and with `plus` */
-	int64_t width;     /* columns of V in whole vectors */
-	int64_t state;     /* numbers of a state */
-	float *stage;      /* [2 * items, state] */
-	float *thread;     /* [threads, state + columns of Q in whole vectors] */
+	int positive, two;    /* ADD; and with `plus` */
+	int64_t width;        /* columns of V in whole vectors */
+	int64_t partial_size; /* numbers of a partial result */
+	float *stage;         /* [2 * items, partial_size] */
+	float *thread;        /* [threads, partial_size + columns of Q in whole vectors] */
 	int64_t thread_size;
 };
 
-/* The buffers of a span. max, sum and positive are those of each part and head. */
+/* The buffers of a span, [edges, pitch]: scores before f, weights exp(s - max), those of them whose
+ * score is positive before f, and masks; and [parts, pitch]: the statistics of each part. */
 struct buffers {
 	float x[HG__SPAN_ROOM], w[HG__SPAN_ROOM], w_positive[HG__SPAN_ROOM], mask[HG__SPAN_ROOM];
 	float max[HG__SPAN_ROOM], sum[HG__SPAN_ROOM], positive[HG__SPAN_ROOM];
@@ -58,49 +60,50 @@ static void store_sums(const struct job *job, const struct hg__mat *y, int64_t r
 	hg__row_put(y, row, 0, y->cols, sums);
 }
 
-static void finish_row(const struct job *job, int64_t row, float *state)
+static void finish_row(const struct job *job, int64_t row, float *partial)
 {
 	const struct hg__attention_args *a = job->a;
 	const int heads = a->of.heads;
-	const hg__v16 sum = hg__vload(state + SUM), zero = {0};
+	const hg__v16 sum = hg__vload(partial + SUM), zero = {0};
 	const hg__i16 none = sum == zero;
 	const hg__v16 inverse = hg__vselect(none, zero, 1.0f / sum);
 	float inverses[HG__LANES], lse[HG__LANES], *softmax = hg__at(&a->softmax, row, 0);
 	hg__vstore(inverses, inverse);
-	hg__vstore(lse, hg__vselect(none, hg__vset(-INFINITY), hg__vload(state + MAX) + hg__vlog(sum)));
+	hg__vstore(lse,
+	           hg__vselect(none, hg__vset(-INFINITY), hg__vload(partial + MAX) + hg__vlog(sum)));
 	hg__vstore_n(softmax, hg__vload(lse), heads);
 	if (job->positive)
-		hg__vstore_n(softmax + heads, inverse * hg__vload(state + POSITIVE), heads);
-	store_sums(job, &a->y, row, inverses, state + SUMS);
+		hg__vstore_n(softmax + heads, inverse * hg__vload(partial + POSITIVE), heads);
+	store_sums(job, &a->y, row, inverses, partial + SUMS);
 	if (job->two)
-		store_sums(job, &a->plus, row, inverses, state + SUMS + job->width);
+		store_sums(job, &a->plus, row, inverses, partial + SUMS + job->width);
 }
 
 /* ---- a span ---- */
 
-/* Multiplies the sums of a state by a factor for each head. */
-static void rescale(const struct job *job, hg__v16 factor, float *state)
+/* Multiplies the sums of a partial result by a factor for each head. */
+static void rescale(const struct job *job, hg__v16 factor, float *partial)
 {
 	float factors[HG__LANES];
 	hg__vstore(factors, factor);
-	hg__vstore(state + SUM, factor * hg__vload(state + SUM));
-	hg__vstore(state + POSITIVE, factor * hg__vload(state + POSITIVE));
+	hg__vstore(partial + SUM, factor * hg__vload(partial + SUM));
+	hg__vstore(partial + POSITIVE, factor * hg__vload(partial + POSITIVE));
 	for (int64_t c = 0; c < job->width * (1 + job->two); c += HG__LANES) {
 		hg__v16 f = hg__vset(factors[0]);
 		if (job->gather.head)
 			f = hg__vspread(factors,
 			                *(const hg__i16_unaligned *)(job->gather.head + c % job->width));
-		hg__vstore(state + SUMS + c, f * hg__vload(state + SUMS + c));
+		hg__vstore(partial + SUMS + c, f * hg__vload(partial + SUMS + c));
 	}
 }
 
-static float *state_of(const struct job *job, const struct hg__part *part, float *own)
+static float *partial_of(const struct job *job, const struct hg__part *part, float *own)
 {
-	return part->slot < 0 ? own : job->stage + part->slot * job->state;
+	return part->slot < 0 ? own : job->stage + part->slot * job->partial_size;
 }
 
-/* Subtracts from the scores w of each part the largest. If the part began in an earlier span, its
- * state counts too, and is rescaled. */
+/* Subtracts from the scores w of each part the largest of them. If the part began in an earlier
+ * span, the maximum of its partial result counts too, and the partial result is rescaled. */
 HG__INLINE void subtract_max(int pitch, const struct job *job, const struct hg__span *span,
                              float *own, struct buffers *b)
 {
@@ -110,10 +113,10 @@ HG__INLINE void subtract_max(int pitch, const struct job *job, const struct hg__
 		const int64_t numbers = hg__part_numbers(part, pitch);
 		hg__v16 max = hg__heads_max(pitch, w, numbers);
 		if (!span->begins) {
-			float *state = state_of(job, part, own);
-			const hg__v16 before = hg__repeat_heads(pitch, state + MAX);
+			float *partial = partial_of(job, part, own);
+			const hg__v16 before = hg__repeat_heads(pitch, partial + MAX);
 			max = hg__vlarger(before, max);
-			rescale(job, hg__vexp(before - shift_of(max)), state);
+			rescale(job, hg__vexp(before - shift_of(max)), partial);
 		}
 		hg__put_heads(pitch, b->max + i * pitch, max);
 		const hg__v16 shift = shift_of(max);
@@ -163,33 +166,33 @@ static void drop(const struct job *job, const struct hg__span *span, struct buff
 	}
 }
 
-/* Adds the sums of part i to its state, and ends the row if this is all of it. */
+/* Adds the sums of part i to its partial result, and ends the row if this is all of it. */
 static void add_part(const struct job *job, const struct hg__span *span, int i,
                      const struct buffers *b, float *own)
 {
 	const int pitch = job->scores.pitch;
 	const struct hg__part *part = &span->part[i];
 	const int64_t at = hg__part_at(span, part, pitch);
-	float *state = state_of(job, part, own);
-	const hg__v16 zero = {0}, sum = span->begins ? zero : hg__vload(state + SUM),
-	              positive = span->begins ? zero : hg__vload(state + POSITIVE);
+	float *partial = partial_of(job, part, own);
+	const hg__v16 zero = {0}, sum = span->begins ? zero : hg__vload(partial + SUM),
+	              positive = span->begins ? zero : hg__vload(partial + POSITIVE);
 	const struct hg__gathered e = {.col = job->a->csr.col + part->begin,
 	                               .n = part->end - part->begin,
 	                               .a = b->w + at,
 	                               .b = b->w_positive + at,
 	                               .begins = span->begins,
-	                               .to_a = state + SUMS,
-	                               .to_b = state + SUMS + job->width};
-	hg__vstore(state + MAX, hg__vload_n(b->max + i * pitch, pitch));
-	hg__vstore(state + SUM, sum + hg__vload_n(b->sum + i * pitch, pitch));
+	                               .to_a = partial + SUMS,
+	                               .to_b = partial + SUMS + job->width};
+	hg__vstore(partial + MAX, hg__vload_n(b->max + i * pitch, pitch));
+	hg__vstore(partial + SUM, sum + hg__vload_n(b->sum + i * pitch, pitch));
 	if (job->positive)
-		hg__vstore(state + POSITIVE, positive + hg__vload_n(b->positive + i * pitch, pitch));
+		hg__vstore(partial + POSITIVE, positive + hg__vload_n(b->positive + i * pitch, pitch));
 	if (job->two)
 		hg__gather_rows(HG__TERMS_TWO, &job->gather, &e);
 	else
 		hg__gather_rows(HG__TERMS_ONE, &job->gather, &e);
 	if (part->slot < 0 && span->ends)
-		finish_row(job, part->row, state);
+		finish_row(job, part->row, partial);
 }
 
 /* The part of a span that depends on the pitch, which is a constant for the most frequent ones. */
@@ -205,11 +208,11 @@ static void attend_group(const struct job *job, int64_t group)
 {
 	float *own = job->thread + omp_get_thread_num() * job->thread_size;
 	struct hg__scores scores = job->scores;
-	struct hg__walk walk = hg__walk_begin(&job->a->csr, scores.pitch, group);
+	struct hg__spans spans = hg__spans_begin(&job->a->csr, scores.pitch, group);
 	struct hg__span span;
 	struct buffers b;
-	scores.own_row = own + job->state;
-	while (hg__span_next(&walk, &span)) {
+	scores.own_row = own + job->partial_size;
+	while (hg__span_next(&spans, &span)) {
 		hg__span_scores(&scores, &span, b.x, NULL);
 		hg__span_values(&scores, &span, b.x, b.w);
 		if (scores.pitch == 1)
@@ -225,20 +228,20 @@ static void attend_group(const struct job *job, int64_t group)
 	}
 }
 
-/* Combines the states of the parts of split row s in the order of their slots, and ends the row. */
+/* Combines the partial results of split row s in the order of their slots, and ends the row. */
 static void attend_split_row(const struct job *job, int64_t s)
 {
 	const struct hg__plan *plan = job->a->csr.plan;
 	float *own = job->thread + omp_get_thread_num() * job->thread_size;
 	hg__v16 max = hg__vset(-INFINITY);
 	for (int64_t k = plan->split_first[s]; k <= plan->split_last[s]; k++)
-		max =
-		    hg__vlarger(hg__vload(job->stage + hg__split_slot(plan, s, k) * job->state + MAX), max);
-	memset(own, 0, (size_t)job->state * sizeof *own);
+		max = hg__vlarger(
+		    hg__vload(job->stage + hg__split_slot(plan, s, k) * job->partial_size + MAX), max);
+	memset(own, 0, (size_t)job->partial_size * sizeof *own);
 	for (int64_t k = plan->split_first[s]; k <= plan->split_last[s]; k++) {
-		float *part = job->stage + hg__split_slot(plan, s, k) * job->state;
+		float *part = job->stage + hg__split_slot(plan, s, k) * job->partial_size;
 		rescale(job, hg__vexp(hg__vload(part + MAX) - shift_of(max)), part);
-		for (int64_t c = SUM; c < job->state; c += HG__LANES)
+		for (int64_t c = SUM; c < job->partial_size; c += HG__LANES)
 			hg__vstore(own + c, hg__vload(own + c) + hg__vload(part + c));
 	}
 	hg__vstore(own + MAX, max);
@@ -249,16 +252,16 @@ static void attend_split_row(const struct job *job, int64_t s)
 
 /* Numbers of the workspace, one part after the other. */
 struct layout {
-	int64_t state, thread_size, stage, thread, c, inverse_q, inverse_k, head;
+	int64_t partial_size, thread_size, stage, thread, c, inverse_q, inverse_k, head;
 };
 
 static struct layout layout_of(const hg_context *ctx, const struct hg__attention_args *a)
 {
 	const int64_t h = a->of.heads, cosine = a->of.score == HG_SCORE_COSINE,
 	              width = hg__whole(a->of.v.cols), q = hg__whole(a->of.q.cols);
-	struct layout l = {.state = SUMS + width * (a->plus.data ? 2 : 1)};
-	l.thread_size = l.state + q;
-	l.stage = hg__splits(&a->csr) ? 2 * hg__items(&a->csr) * l.state : 0;
+	struct layout l = {.partial_size = SUMS + width * (a->plus.data ? 2 : 1)};
+	l.thread_size = l.partial_size + q;
+	l.stage = hg__splits(&a->csr) ? 2 * hg__items(&a->csr) * l.partial_size : 0;
 	l.thread = ctx->threads * l.thread_size;
 	l.c = q + HG__LANES;
 	l.inverse_q = cosine * hg__whole(a->csr.rows * h);
@@ -290,7 +293,7 @@ static hg_status prepare(hg_context *ctx, const struct hg__attention_args *a, st
 	                    .positive = a->of.score == HG_SCORE_ADD,
 	                    .two = a->plus.data != NULL,
 	                    .width = hg__whole(a->of.v.cols),
-	                    .state = l.state,
+	                    .partial_size = l.partial_size,
 	                    .stage = memory,
 	                    .thread = (float *)memory + l.stage,
 	                    .thread_size = l.thread_size};
@@ -328,7 +331,7 @@ hg_status HG__CPU(attention)(hg_context *ctx, const struct hg__attention_args *a
 	const int team = hg__team(ctx, (a->csr.m + a->csr.rows) * (a->y.cols + a->of.q.cols));
 #pragma omp parallel num_threads(team)
 	{
-		float *row = job.thread + omp_get_thread_num() * job.thread_size + job.state;
+		float *row = job.thread + omp_get_thread_num() * job.thread_size + job.partial_size;
 #pragma omp for schedule(static)
 		for (int64_t i = 0; i < inverses; i++)
 			hg__inverse_norms(&job.scores, i, row);

@@ -16,8 +16,8 @@
 #include "kernels/cpu/attention_gather.h"
 #include "kernels/cpu/attention_score.h"
 
-/* The sums of a part: one number of each of 16 heads, and one or two rows. The number is the sum of
- * f' p D (ADD, columns) or of ds t (COSINE). */
+/* A partial result, which is the sums of a row part: one number of each of 16 heads, and one or two
+ * rows. The number is the sum of f' p D (ADD, columns) or of ds t (COSINE). */
 enum { NUMBER = 0, FIRST = HG__LANES };
 
 /* A row of the table that the columns look up for each edge (i, j): what they need of i. `pitch`
@@ -31,8 +31,8 @@ struct pass {
 	struct hg__mat own_values, other_values; /* G and V, or V and G */
 	struct hg__gather ends;                  /* sums of rows of scores.other */
 	struct hg__gather values;                /* columns: sums of rows of G */
-	int64_t second;                          /* where the second row of a state begins */
-	int64_t state;
+	int64_t second;                          /* where the second row of a partial result begins */
+	int64_t partial_size;
 	int needs_ds;
 };
 
@@ -42,8 +42,7 @@ struct job {
 	int add, pitch;
 	int64_t width_q, width_v; /* columns of Q and V in whole vectors */
 	float *record;            /* [rows, RECORDS, pitch] */
-	struct hg__mat record_q;  /* the column Q of it */
-	float *stage;             /* [2 * items, state] */
+	float *stage;             /* [2 * items, partial_size] */
 	float *thread;
 	int64_t thread_size;
 	float *dc; /* [groups, dc_width]: the sums of each group of rows */
@@ -51,11 +50,14 @@ struct job {
 	int shares; /* ADD: dq is also dk or dv, and is stored with it */
 };
 
-/* A thread's rows: of Q, of V, and the sums of a part. */
+/* A thread's memory: a row of Q, a row of V, and a partial result. */
 struct rows {
-	float *q, *v, *state;
+	float *q, *v, *partial;
 };
 
+/* The buffers of a span, [edges, pitch], by what they hold first: scores before f; p; log-sum-exp
+ * and D of the edge's row; <G_i, V_j>, later ds; masks; t of COSINE. What replaces them is said at
+ * the functions. */
 struct buffers {
 	float x[HG__SPAN_ROOM], p[HG__SPAN_ROOM], lse[HG__SPAN_ROOM], d[HG__SPAN_ROOM],
 	    dp[HG__SPAN_ROOM], mask[HG__SPAN_ROOM], t[HG__SPAN_ROOM];
@@ -160,7 +162,7 @@ HG__INLINE hg__v16 mask_at(const struct hg__scores *s, const struct buffers *b, 
 	return s->drops ? hg__vload(b->mask + i) : hg__vset(1.0f);
 }
 
-/* d = f' p D, p = mask p, x = f' mask p */
+/* What the columns of ADD are summed with: d = f' p D, p = mask p, x = f' mask p. */
 static void find_add_terms(const struct hg__scores *s, const struct hg__span *span,
                            struct buffers *b)
 {
@@ -189,7 +191,7 @@ static void find_ds(const struct hg__scores *s, const struct hg__span *span, str
 	}
 }
 
-/* With ADD f' ds. */
+/* dbias of an edge is ds, with ADD f' ds. */
 static void store_dbias(const struct job *job, const struct hg__scores *s,
                         const struct hg__span *span, const struct buffers *b)
 {
@@ -203,7 +205,7 @@ static void store_dbias(const struct job *job, const struct hg__scores *s,
 	}
 }
 
-/* COSINE: t = ds t, and ds times the inverse norm of the other end. */
+/* COSINE: t becomes ds t, and ds is multiplied by the inverse norm of the other end. */
 static void find_unit_terms(const struct hg__scores *s, const struct hg__span *span,
                             struct buffers *b)
 {
@@ -245,13 +247,13 @@ HG__INLINE void scale_heads(const struct hg__gather *g, int64_t width, hg__v16 f
 	}
 }
 
-/* Turns the sums of one end into its gradient: dQ of row `node`, or dK of column `node`. row:
+/* Makes the sums of one end its gradient: dQ of row `node`, or dK of column `node`. row:
  * memory for a row of Q. */
 static void finish_end(const struct job *job, const struct pass *pass, int64_t node, float *row,
-                       float *state)
+                       float *partial)
 {
 	const struct hg__scores *s = &pass->scores;
-	float *sums = state + pass->second;
+	float *sums = partial + pass->second;
 	if (s->of->score == HG_SCORE_DOT)
 		scale_heads(&pass->ends, job->width_q, hg__vset(s->of->scale), 0, sums, sums);
 	if (s->of->score == HG_SCORE_ADD_V2)
@@ -260,7 +262,7 @@ static void finish_end(const struct job *job, const struct pass *pass, int64_t n
 	if (s->of->score != HG_SCORE_COSINE)
 		return;
 	const hg__v16 inverse = hg__head_lanes(&s->own_inverse, node, s->heads),
-	              t = hg__vload(state + NUMBER);
+	              t = hg__vload(partial + NUMBER);
 	hg__whole_row(&s->own, node, row);
 	scale_heads(&pass->ends, job->width_q, -t * inverse, 1, row, sums);
 	scale_heads(&pass->ends, job->width_q, inverse * hg__vload(s->c), 0, sums, sums);
@@ -280,27 +282,27 @@ static int same_place(const struct hg__mat *a, const struct hg__mat *b)
 }
 
 /* ADD: replaces the second row of sums by dk of column j, with dq if they are one matrix. */
-static void finish_add(const struct job *job, int64_t j, float *state)
+static void finish_add(const struct job *job, int64_t j, float *partial)
 {
 	const struct hg__attention_back_args *a = job->a;
 	const struct hg__mat *v = &job->columns.own_values;
 	const int heads = a->of.heads;
-	float *second = state + job->columns.second;
+	float *second = partial + job->columns.second;
 	hg__v16 dk =
-	    hg__dots(0, heads, v->cols / heads, second, v, j, NULL, 0.0f) - hg__vload(state + NUMBER);
+	    hg__dots(0, heads, v->cols / heads, second, v, j, NULL, 0.0f) - hg__vload(partial + NUMBER);
 	if (same_place(&a->dk, &a->dq))
 		dk += hg__vload_n(record_of(job, j, DQ), heads);
 	hg__vstore(second, dk);
 }
 
-static void finish_column(const struct job *job, int64_t j, float *state)
+static void finish_column(const struct job *job, int64_t j, float *partial)
 {
 	const struct hg__attention_back_args *a = job->a;
-	float *dk = state + job->columns.second, *dv = state + FIRST;
+	float *dk = partial + job->columns.second, *dv = partial + FIRST;
 	if (job->add && a->dk.data)
-		finish_add(job, j, state);
+		finish_add(job, j, partial);
 	else if (a->dk.data)
-		finish_end(job, &job->columns, j, rows_of(job).q, state);
+		finish_end(job, &job->columns, j, rows_of(job).q, partial);
 	const int one = same_place(&a->dk, &a->dv);
 	for (int64_t c = 0; c < a->dk.cols && one; c += HG__LANES)
 		hg__vstore(dv + c, hg__vload(dv + c) + hg__vload(dk + c));
@@ -312,29 +314,29 @@ static void finish_column(const struct job *job, int64_t j, float *state)
 		put_gradient(&a->dv, j, 0, dv);
 }
 
-static void finish_row(const struct job *job, int64_t i, float *state)
+static void finish_row(const struct job *job, int64_t i, float *partial)
 {
 	const struct hg__attention_back_args *a = job->a;
-	finish_end(job, &job->rows, i, rows_of(job).q, state);
+	finish_end(job, &job->rows, i, rows_of(job).q, partial);
 	put_gradient(&a->dq, i, same_place(&a->dq, &a->dk) || same_place(&a->dq, &a->dv),
-	             state + job->rows.second);
+	             partial + job->rows.second);
 }
 
-static void finish(const struct job *job, const struct pass *pass, int64_t node, float *state)
+static void finish(const struct job *job, const struct pass *pass, int64_t node, float *partial)
 {
 	if (pass->scores.by_column)
-		finish_column(job, node, state);
+		finish_column(job, node, partial);
 	else if (!job->add && job->a->dq.data)
-		finish_row(job, node, state);
+		finish_row(job, node, partial);
 }
 
 /* ---- sums over a part ---- */
 
 /* Sums over the rows of the other end with ds, and of dc over the group. */
 static void sum_ends(const struct job *job, const struct pass *pass, struct hg__gathered e,
-                     float *state, float *dc)
+                     float *partial, float *dc)
 {
-	e.to_a = state + pass->second;
+	e.to_a = partial + pass->second;
 	if (pass->scores.of->score != HG_SCORE_ADD_V2) {
 		hg__gather_rows(HG__TERMS_ONE, &pass->ends, &e);
 		return;
@@ -343,7 +345,7 @@ static void sum_ends(const struct job *job, const struct pass *pass, struct hg__
 		hg__gather_rows(HG__TERMS_SLOPES, &pass->ends, &e);
 		return;
 	}
-	/* dc goes on from one part to the next. */
+	/* The sum dc continues from one part to the next. */
 	if (e.begins)
 		memset(e.to_a, 0, (size_t)job->width_q * sizeof(float));
 	e.begins = 0;
@@ -352,10 +354,10 @@ static void sum_ends(const struct job *job, const struct pass *pass, struct hg__
 }
 
 static void sum_number(const struct hg__span *span, int pitch, const float *x, int64_t numbers,
-                       float *state, float *dc)
+                       float *partial, float *dc)
 {
 	const hg__v16 sum = hg__heads_sum(pitch, x, numbers);
-	hg__vstore(state + NUMBER, span->begins ? sum : hg__vload(state + NUMBER) + sum);
+	hg__vstore(partial + NUMBER, span->begins ? sum : hg__vload(partial + NUMBER) + sum);
 	if (dc)
 		hg__vstore(dc, hg__vload(dc) + sum);
 }
@@ -366,18 +368,19 @@ static void sum_part(const struct job *job, const struct pass *pass, const struc
 	const struct hg__part *part = &span->part[i];
 	const int pitch = job->pitch, cosine = s->of->score == HG_SCORE_COSINE;
 	const int64_t at = hg__part_at(span, part, pitch), numbers = hg__part_numbers(part, pitch);
-	float *state = part->slot < 0 ? rows_of(job).state : job->stage + part->slot * pass->state;
+	float *partial =
+	    part->slot < 0 ? rows_of(job).partial : job->stage + part->slot * pass->partial_size;
 	struct hg__gathered e = {.col = s->csr->col + part->begin,
 	                         .n = part->end - part->begin,
 	                         .a = b->p + at,
 	                         .b = b->x + at,
 	                         .own = s->own_row,
 	                         .begins = span->begins,
-	                         .to_a = state + FIRST,
-	                         .to_b = state + pass->second};
+	                         .to_a = partial + FIRST,
+	                         .to_b = partial + pass->second};
 	const int add_columns = job->add && s->by_column;
 	if (add_columns || (cosine && pass->needs_ds))
-		sum_number(span, pitch, add_columns ? b->d + at : b->t + at, numbers, state,
+		sum_number(span, pitch, add_columns ? b->d + at : b->t + at, numbers, partial,
 		           cosine ? dc : NULL);
 	if (add_columns && pass->needs_ds)
 		hg__gather_rows(HG__TERMS_TWO, &pass->values, &e);
@@ -387,24 +390,24 @@ static void sum_part(const struct job *job, const struct pass *pass, const struc
 		e.a = b->dp + at;
 		if (s->of->score == HG_SCORE_ADD_V2)
 			hg__whole_row(&s->own, part->row, s->own_row);
-		sum_ends(job, pass, e, state, dc);
+		sum_ends(job, pass, e, partial, dc);
 	}
 	if (part->slot < 0 && span->ends)
-		finish(job, pass, part->row, state);
+		finish(job, pass, part->row, partial);
 }
 
 static void pass_group(const struct job *job, const struct pass *pass, int64_t group)
 {
 	const struct rows rows = rows_of(job);
 	struct hg__scores s = pass->scores;
-	struct hg__walk walk = hg__walk_begin(s.csr, job->pitch, group);
+	struct hg__spans spans = hg__spans_begin(s.csr, job->pitch, group);
 	struct hg__span span;
 	struct buffers b;
 	float *dc = job->a->dc.data && !s.by_column ? job->dc + group * job->dc_width : NULL;
 	s.own_row = rows.q;
 	if (dc)
 		memset(dc, 0, (size_t)job->dc_width * sizeof *dc);
-	while (hg__span_next(&walk, &span)) {
+	while (hg__span_next(&spans, &span)) {
 		find_p(job, pass, &span, &s, &b);
 		if (job->add && s.by_column) {
 			find_add_terms(&s, &span, &b);
@@ -422,14 +425,14 @@ static void pass_group(const struct job *job, const struct pass *pass, int64_t g
 static void pass_split_row(const struct job *job, const struct pass *pass, int64_t s)
 {
 	const struct hg__plan *plan = pass->scores.csr->plan;
-	float *state = rows_of(job).state;
-	memset(state, 0, (size_t)pass->state * sizeof *state);
+	float *partial = rows_of(job).partial;
+	memset(partial, 0, (size_t)pass->partial_size * sizeof *partial);
 	for (int64_t k = plan->split_first[s]; k <= plan->split_last[s]; k++) {
-		const float *part = job->stage + hg__split_slot(plan, s, k) * pass->state;
-		for (int64_t c = 0; c < pass->state; c += HG__LANES)
-			hg__vstore(state + c, hg__vload(state + c) + hg__vload(part + c));
+		const float *part = job->stage + hg__split_slot(plan, s, k) * pass->partial_size;
+		for (int64_t c = 0; c < pass->partial_size; c += HG__LANES)
+			hg__vstore(partial + c, hg__vload(partial + c) + hg__vload(part + c));
 	}
-	finish(job, pass, plan->split_row[s], state);
+	finish(job, pass, plan->split_row[s], partial);
 }
 
 /* Column c of dc: the sums of the groups in order, in f64 because there may be many. */
@@ -458,13 +461,13 @@ static int wants_rows(const struct hg__attention_back_args *a)
 
 /* Numbers of the workspace, one part after the other. */
 struct layout {
-	int64_t width_q, width_v, row_state, column_state, thread_size, dc_width;
+	int64_t width_q, width_v, row_partial, column_partial, thread_size, dc_width;
 	int64_t record, stage, thread, dc, c, inverse_q, inverse_k, head_q, head_v;
 };
 
-static int64_t staging(const struct hg__csr *csr, int64_t state)
+static int64_t staging(const struct hg__csr *csr, int64_t partial_size)
 {
-	return hg__splits(csr) ? 2 * hg__items(csr) * state : 0;
+	return hg__splits(csr) ? 2 * hg__items(csr) * partial_size : 0;
 }
 
 static int64_t most(int64_t a, int64_t b)
@@ -477,12 +480,13 @@ static struct layout layout_of(const hg_context *ctx, const struct hg__attention
 	const int64_t h = a->of.heads, cosine = a->of.score == HG_SCORE_COSINE,
 	              q = hg__whole(a->of.q.cols), v = hg__whole(a->of.v.cols);
 	struct layout l = {.width_q = q, .width_v = v, .dc_width = hg__whole(a->dc.cols)};
-	l.row_state = FIRST + q;
-	l.column_state = FIRST + v + most(v, q);
-	l.thread_size = q + v + most(l.row_state, l.column_state);
+	l.row_partial = FIRST + q;
+	l.column_partial = FIRST + v + most(v, q);
+	l.thread_size = q + v + most(l.row_partial, l.column_partial);
 	l.record = hg__whole(a->csr.rows * RECORDS * hg__pitch(a->of.heads));
-	l.stage = most(wants_rows(a) && a->of.score != HG_SCORE_ADD ? staging(&a->csr, l.row_state) : 0,
-	               wants_columns(a) ? staging(&a->csr_t, l.column_state) : 0);
+	l.stage =
+	    most(wants_rows(a) && a->of.score != HG_SCORE_ADD ? staging(&a->csr, l.row_partial) : 0,
+	         wants_columns(a) ? staging(&a->csr_t, l.column_partial) : 0);
 	l.thread = ctx->threads * l.thread_size;
 	l.dc = a->dc.data ? hg__groups(&a->csr) * l.dc_width : 0;
 	l.c = q + HG__LANES;
@@ -518,7 +522,7 @@ static struct pass pass_of(const struct hg__attention_back_args *a, int by_colum
 	                    .other_values = by_column ? a->dy : a->of.v,
 	                    .second = FIRST + (by_column ? width_v : 0),
 	                    .needs_ds = by_column ? a->dk.data != NULL : 1};
-	pass.state = pass.second + (by_column ? most(width_v, width_q) : width_q);
+	pass.partial_size = pass.second + (by_column ? most(width_v, width_q) : width_q);
 	pass.ends = (struct hg__gather){pass.scores.other, heads > 1 ? head_q : NULL, pass.scores.pitch,
 	                                a->of.slope};
 	pass.values =

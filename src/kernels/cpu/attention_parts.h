@@ -1,9 +1,9 @@
-/* The walk of the attention kernels over the edges of a graph. A span is a run of neighbouring row
- * parts (items.h) with at most HG__SPAN_NUMBERS scores. The scores of a span are contiguous,
- * [edges, pitch], where the pitch is the number of heads, rounded up to a power of two. Sixteen
- * lanes then hold all heads of 16 / pitch edges, and rows of a few edges fill vectors as well as
- * long ones. A part of more edges than a span holds is walked in several spans, which are cut at
- * the same edges whatever comes before the part. */
+/* How the attention kernels iterate over the edges of a graph: span by span. A span is a sequence
+ * of neighbouring row parts (items.h) with at most HG__SPAN_NUMBERS scores. The scores of a span
+ * are contiguous, [edges, pitch], where the pitch is the number of heads, rounded up to a power of
+ * two. Sixteen lanes then hold all heads of 16 / pitch edges, and rows of a few edges fill vectors
+ * as well as long ones. A part of more edges than a span holds is computed in several spans, which
+ * are cut at the same edges whatever comes before the part. */
 #ifndef HG_KERNELS_CPU_ATTENTION_PARTS_H
 #define HG_KERNELS_CPU_ATTENTION_PARTS_H
 
@@ -15,8 +15,8 @@
 #define HG__SPAN_ROOM (HG__SPAN_NUMBERS + HG__LANES)
 #define HG__SPAN_PARTS 128
 
-/* Several items make a group, which a thread walks as a whole: items of small graphs have few
- * rows. A group has about this many rows and edges. */
+/* Several items make a group, of which one thread computes all spans, because items of small graphs
+ * have few rows. A group has about this many rows and edges. */
 #define HG__GROUP_WORK 256
 
 struct hg__span {
@@ -28,7 +28,8 @@ struct hg__span {
 	struct hg__part part[HG__SPAN_PARTS];
 };
 
-struct hg__walk {
+/* The spans of a group, one after the other. */
+struct hg__spans {
 	const struct hg__csr *csr;
 	int pitch;
 	int64_t k, k_end; /* the item, and the end of the group */
@@ -48,67 +49,67 @@ HG__INLINE int64_t hg__groups(const struct hg__csr *csr)
 	return hg__ceil_div(hg__items(csr), hg__group_items(csr));
 }
 
-HG__INLINE struct hg__walk hg__walk_begin(const struct hg__csr *csr, int pitch, int64_t group)
+HG__INLINE struct hg__spans hg__spans_begin(const struct hg__csr *csr, int pitch, int64_t group)
 {
 	const int64_t items = hg__group_items(csr), first = group * items;
-	return (struct hg__walk){.csr = csr,
-	                         .pitch = pitch,
-	                         .k = first,
-	                         .k_end = hg__min(first + items, hg__items(csr)),
-	                         .item = hg__item_begin(csr, first),
-	                         .next = {.row = -1}};
+	return (struct hg__spans){.csr = csr,
+	                          .pitch = pitch,
+	                          .k = first,
+	                          .k_end = hg__min(first + items, hg__items(csr)),
+	                          .item = hg__item_begin(csr, first),
+	                          .next = {.row = -1}};
 }
 
 /* Finds the next part, unless it is known. Returns 0 at the end of the group. */
-HG__INLINE int hg__walk_find(struct hg__walk *w)
+HG__INLINE int hg__spans_find_part(struct hg__spans *spans)
 {
-	if (w->next.row >= 0)
+	if (spans->next.row >= 0)
 		return 1;
-	while (!hg__part_next(w->csr, &w->item, &w->next)) {
-		if (++w->k >= w->k_end)
+	while (!hg__part_next(spans->csr, &spans->item, &spans->next)) {
+		if (++spans->k >= spans->k_end)
 			return 0;
-		w->item = hg__item_begin(w->csr, w->k);
+		spans->item = hg__item_begin(spans->csr, spans->k);
 	}
-	w->at = w->next.begin;
+	spans->at = spans->next.begin;
 	return 1;
 }
 
 /* Makes a span of the next edges of a part that is longer than a span. */
-HG__INLINE void hg__walk_cut(struct hg__walk *w, int64_t most, struct hg__span *span)
+HG__INLINE void hg__spans_cut_part(struct hg__spans *spans, int64_t most, struct hg__span *span)
 {
-	const int64_t end = hg__min(w->at + most, w->next.end);
-	span->part[0] = (struct hg__part){w->next.row, w->at, end, w->next.slot};
+	const int64_t end = hg__min(spans->at + most, spans->next.end);
+	span->part[0] = (struct hg__part){spans->next.row, spans->at, end, spans->next.slot};
 	span->parts = 1;
-	span->first = w->at;
-	span->entries = (int)(end - w->at);
-	span->begins = w->at == w->next.begin;
-	span->ends = end == w->next.end;
-	w->at = end;
+	span->first = spans->at;
+	span->entries = (int)(end - spans->at);
+	span->begins = spans->at == spans->next.begin;
+	span->ends = end == spans->next.end;
+	spans->at = end;
 	if (span->ends)
-		w->next.row = -1;
+		spans->next.row = -1;
 }
 
-/* Returns 0 at the end of the group. */
-static inline int hg__span_next(struct hg__walk *w, struct hg__span *span)
+/* Finds the next span. Returns 0 at the end of the group. */
+static inline int hg__span_next(struct hg__spans *spans, struct hg__span *span)
 {
-	const int64_t most = HG__SPAN_NUMBERS / w->pitch,
+	const int64_t most = HG__SPAN_NUMBERS / spans->pitch,
 	              parts = hg__min(most, (int64_t)HG__SPAN_PARTS);
 	span->first = 0;
 	span->parts = span->entries = 0;
 	span->begins = span->ends = 1;
-	while (hg__walk_find(w)) {
-		const int64_t entries = w->next.end - w->next.begin;
+	while (hg__spans_find_part(spans)) {
+		const int64_t entries = spans->next.end - spans->next.begin;
 		if (span->parts == 0 && entries > most) {
-			hg__walk_cut(w, most, span);
+			hg__spans_cut_part(spans, most, span);
 			return 1;
 		}
 		if (span->parts == parts || span->entries + entries > most)
 			return 1;
 		if (span->parts == 0)
-			span->first = w->next.begin;
-		span->part[span->parts++] = w->next;
+			span->first = spans->next.begin;
+		span->part[span->parts++] = spans->next;
 		span->entries += (int)entries;
-		w->next.row = -1;
+		spans->next.row = -1;
 	}
 	return span->parts > 0;
 }

@@ -9,8 +9,6 @@
 #include "kernels/cpu/draw.h"
 #include "kernels/cpu/exp.h"
 
-#define HG__TINY 1e-12f
-
 /* `own` is the end of an edge that all edges of a part share, and `other` the end that its column
  * names: q and k where parts are rows, k and q where they are columns of the graph. */
 struct hg__scores {
@@ -60,7 +58,8 @@ static inline void hg__whole_row(const struct hg__mat *m, int64_t row, float *ou
 
 /* ---- dot products of heads ---- */
 
-/* What a dot product adds up: own times other, or with c (ADD_V2) c times f(own + other). */
+/* Adds the terms of a dot product to sum: own times other, or with ADD_V2 c times
+ * f(own + other). */
 HG__INLINE hg__v16 hg__dot_add(int v2, hg__v16 own, hg__v16 other, hg__v16 c, float slope,
                                hg__v16 sum)
 {
@@ -179,8 +178,8 @@ HG__INLINE void hg__add_span_scores(int pitch, const struct hg__scores *s,
 	}
 }
 
-/* Scores of the other kinds, without the bias. t (COSINE, or NULL): the products of the unit
- * vectors. */
+/* Scores of DOT, COSINE and ADD_V2, without the bias. t (COSINE, or NULL) receives the products of
+ * the unit vectors. */
 HG__INLINE void hg__dot_span_scores(enum hg_score kind, const struct hg__scores *s,
                                     const struct hg__span *span, float *x, float *t)
 {
@@ -216,7 +215,7 @@ static inline void hg__add_bias(const struct hg__scores *s, const struct hg__spa
 	}
 }
 
-/* The scores of a span, with ADD before f. */
+/* The scores of a span, [edges, pitch]; with ADD before f. t: see hg__dot_span_scores. */
 static inline void hg__span_scores(const struct hg__scores *s, const struct hg__span *span,
                                    float *x, float *t)
 {
@@ -303,7 +302,8 @@ static inline void hg__span_lse(const struct hg__scores *s, const struct hg__spa
 
 typedef uint16_t hg__halves __attribute__((vector_size(32)));
 
-/* The random halves of eight edges and of octet `octet` of the heads: [8][8]. */
+/* The random numbers, of 16 bits each, of eight edges (i, j) and of heads 8 octet .. 8 octet + 7:
+ * [8 edges][8 heads]. */
 HG__INLINE void hg__mask_halves(const struct hg__scores *s, const uint64_t *i, const uint64_t *j,
                                 uint32_t octet, uint16_t *out)
 {
@@ -314,7 +314,7 @@ HG__INLINE void hg__mask_halves(const struct hg__scores *s, const uint64_t *i, c
 	hg__put_quads(hg__philox_8(s->of->dropout.key, x), (uint32_t *)(void *)out);
 }
 
-/* mask = 0 or 1 / keep of the 8 lanes of octet k / 8 of n edges. */
+/* The masks, 0 or 1 / keep, of n edges and of heads k .. k + 7. */
 HG__INLINE void hg__put_masks(const struct hg__scores *s, const uint16_t *half, int n, int k,
                               float *mask)
 {
@@ -334,7 +334,7 @@ HG__INLINE void hg__put_masks(const struct hg__scores *s, const uint16_t *half, 
 			mask[l * s->pitch + k + h] = half[8 * l + h] < s->threshold ? 0.0f : s->kept;
 }
 
-/* mask = 0 or 1 / keep for each number of a span. */
+/* The masks, 0 or 1 / keep, of all edges and heads of a span: [edges, pitch]. */
 static inline void hg__span_masks(const struct hg__scores *s, const struct hg__span *span,
                                   float *mask)
 {
@@ -377,7 +377,8 @@ static inline int64_t hg__inverse_rows(const struct hg__scores *s)
 	return s->of->score == HG_SCORE_COSINE ? s->own.rows + s->other.rows : 0;
 }
 
-/* 1 / norm of each head, 0 where the norm is below tiny. row: memory for a row of q. */
+/* Computes 1 / norm of each head of one row, or 0 where the norm is less than HG__ATTENTION_TINY. i
+ * counts the rows as hg__inverse_rows does. row: memory for a row of q. */
 static inline void hg__inverse_norms(const struct hg__scores *s, int64_t i, float *row)
 {
 	const int is_own = i < s->own.rows;
@@ -386,7 +387,7 @@ static inline void hg__inverse_norms(const struct hg__scores *s, int64_t i, floa
 	i -= is_own ? 0 : s->own.rows;
 	hg__whole_row(m, i, row);
 	const hg__v16 norm = hg__vsqrt(hg__dots(0, s->heads, s->d, row, m, i, NULL, 0.0f)),
-	              tiny = hg__vset(HG__TINY), zero = {0};
+	              tiny = hg__vset((float)HG__ATTENTION_TINY), zero = {0};
 	hg__lanes_put(inverse, i, 0,
 	              hg__vselect(norm < tiny, zero, 1.0f / hg__vselect(norm < tiny, tiny, norm)));
 }

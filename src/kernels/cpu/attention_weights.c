@@ -42,11 +42,11 @@ static void weights_of_group(const struct hg__attention_weights_args *a,
                              const struct hg__scores *all, float *row, int64_t group)
 {
 	struct hg__scores s = *all;
-	struct hg__walk walk = hg__walk_begin(&a->csr, s.pitch, group);
+	struct hg__spans spans = hg__spans_begin(&a->csr, s.pitch, group);
 	struct hg__span span;
 	float x[HG__SPAN_ROOM], lse[HG__SPAN_ROOM];
 	s.own_row = row;
-	while (hg__span_next(&walk, &span)) {
+	while (hg__span_next(&spans, &span)) {
 		hg__span_scores(&s, &span, x, NULL);
 		hg__span_values(&s, &span, x, x);
 		hg__span_lse(&s, &span, &a->softmax, lse);
