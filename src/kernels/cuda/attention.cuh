@@ -7,7 +7,7 @@
  *     attention_add*.cu                  additive scores, with one gather for each edge
  *     attention_packs*.cu                scores from whole rows, heads of 8 to 256 columns
  *     attention_any*.cu                  any score and any shape
- *     other attention_*.cu               faster, for some scores and shapes */
+ *     attention_weights.cu               P, for users who look at the weights */
 #ifndef HG_KERNELS_CUDA_ATTENTION_CUH
 #define HG_KERNELS_CUDA_ATTENTION_CUH
 
@@ -37,8 +37,8 @@ static inline const struct attention_row<A> &attention_row_for(const attention_r
 	return table[i];
 }
 /* Declares the functions of an implementation, and names them as a row of its table:
- * HG__ATTENTION(attention, dot) stands for hg__cuda_attention_dot, hg__cuda_attention_dot_takes and
- * hg__cuda_attention_dot_workspace. */
+ * HG__ATTENTION(attention, add) stands for hg__cuda_attention_add, hg__cuda_attention_add_takes and
+ * hg__cuda_attention_add_workspace. */
 #define HG__ATTENTION(kernel, name)                                                            \
 	HG_NODISCARD bool hg__cuda_##kernel##_##name##_takes(const struct hg__##kernel##_args *a); \
 	HG_NODISCARD hg_status hg__cuda_##kernel##_##name(hg_context *ctx,                         \
@@ -163,7 +163,7 @@ static __device__ inline float additive(float q, float k, float bias)
 }
 
 /* COSINE: t = <Q_i, K_j> / (|Q_i| |K_j|), with the inverses of the norms from the sums of squares;
- * 0 for a vector that is too short to have a direction. */
+ * 0 for a vector that is too short to have a direction (HG__ATTENTION_TINY, here in f32). */
 constexpr float ATTENTION_TINY = 1e-12f;
 static __device__ inline float inverse_norm(float squares)
 {
@@ -208,8 +208,8 @@ static __device__ inline struct running_sum empty_sum()
 {
 	return {-INFINITY, 0.0f, 0.0f};
 }
-/* The factor that moves sums relative to `from` to the larger maximum `to`. A part without an edge
- * that counts has from = -inf, and its sums are 0. */
+/* The factor exp(from - to) by which sums relative to the maximum `from` become relative to the
+ * larger maximum `to`. A part without an edge that counts has from = -inf, and its sums are 0. */
 static __device__ inline float moved(float from, float to)
 {
 	return from == -INFINITY ? 0.0f : expf(from - to);

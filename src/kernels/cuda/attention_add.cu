@@ -4,10 +4,10 @@
  *     p[e, k] = exp(s[e, k] - m) / l,   l = sum over the edges of row i of exp(s - m)
  *     Y[i, c] = sum over the edges of mask p V[j, c];  plus the same where q + k > 0
  *
- * m follows the maximum of a part while it is read: it moves, and the sums with it, only where a
- * score exceeds it by more than SLACK. A part has its first maximum from its first step. Parts that
- * share a step have all their scores at once, and take the exact maximum. The parts of a split row
- * are moved to their common maximum when they are folded, in slot order. */
+ * m is near the maximum of the scores of a part so far: it is raised, and the sums are rescaled,
+ * only where a score exceeds it by more than SLACK. A part has its first maximum from its first
+ * step. Parts that share a step have all their scores at once, and take the exact maximum. The
+ * parts of a split row are rescaled to their common maximum when they are folded, in slot order. */
 
 #include "kernels/cuda/attention_add.cuh"
 
@@ -20,8 +20,8 @@ namespace
  * 2981 * 65504 * 2^40 = 2e20. */
 constexpr float SLACK = 8.0f;
 
-/* m before the first score. It is finite, so that exp(-inf - m) and the factor that moves sums of
- * no terms are 0 and not NaN. */
+/* m before the first score. It is finite, so that exp(-inf - m), and the factor by which sums of no
+ * terms are rescaled, are 0 and not NaN. */
 constexpr float LOWEST = -3.402823466e+38f;
 
 /* The numbers of a head in a staging slot. */
@@ -193,8 +193,8 @@ struct forward_lane : add_lane<T, UNROLL<T>, FEW, ONE, PASS_L1> {
 				weigh_together();
 		}
 	}
-	/* Moves the sums where a score exceeds the maximum by more than SLACK. A sub-warp decides for
-	 * itself; the vote only saves the work where none of the warp has to. */
+	/* Rescales the sums where a score exceeds the maximum by more than SLACK. Each sub-warp decides
+	 * for itself; the vote only saves the work where no sub-warp of the warp has to rescale. */
 	__device__ void follow()
 	{
 		float most = s[0];
@@ -339,7 +339,8 @@ __global__ void __launch_bounds__(BLOCK, 3) forward_parts(const __grid_constant_
 /* Slots whose loads are in flight together. */
 constexpr int SLOTS = 4;
 
-/* Adds the slots of split row s, moved to the maximum r.most of the row, to columns c .. c + 7. */
+/* Adds the slots of split row s, rescaled to the maximum r.most of the row, to columns
+ * c .. c + 7. */
 __device__ void add_slots(const struct add_edges &e, int64_t s, int64_t c, int head,
                           float (&all)[ADD_PACK], float (&plus)[ADD_PACK], struct running_sum &r)
 {

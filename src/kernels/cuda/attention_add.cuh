@@ -4,8 +4,8 @@
  *     all[r, c]  = sum over entries e of row r of w[e, head of c] X[col e, c]
  *     plus[r, c] = the same over the entries with q + k > 0
  *
- * The iteration is that of by_length.cuh. A lane has 8 neighbouring columns. Heads lie in one of
- * two ways:
+ * The iteration is that of by_length.cuh. A lane has a pack: 8 neighbouring columns of a row. Heads
+ * lie in one of two ways:
  *
  * - ONE: all columns of a sub-warp belong to one head. The lane that holds an entry computes its
  *   weight, and gives it to the other lanes with the sign of q + k, so that one shuffle carries
@@ -207,6 +207,8 @@ template <typename T, int UNROLL, bool FEW, bool ONE, bool PASS_L1> struct add_l
 		head = min(first, last) / e.head_cols;
 		starts_head = first == head * e.head_cols;
 	}
+	/* by_length.cuh calls these four as well. They have nothing to do here, because look_up and
+	 * load begin all loads, and no edge has a result of its own. */
 	__device__ void ahead(int, int64_t)
 	{
 	}

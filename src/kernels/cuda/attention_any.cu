@@ -2,9 +2,10 @@
  *
  *     Y[i, c] = sum over the edges e = (i, j) of row i of mask[e, k] p[e, k] V[j, c]
  *
- * The scores of a part are seen once. A sub-warp keeps their maximum so far, and sums relative to
- * it. Where the maximum grows, the sums move to the new one. The parts of a split row go to staging
- * slots with their maxima, and the fold moves them to the largest and adds them in slot order. */
+ * Every score of a part is computed once. A sub-warp keeps their maximum so far, and sums relative
+ * to it; where the maximum grows, the sums are rescaled to the new one. The parts of a split row go
+ * to staging slots with their maxima, and the fold rescales them to the largest maximum and adds
+ * them in slot order. */
 
 #include "kernels/cuda/attention_any.cuh"
 #include "kernels/cuda/guard.cuh"
@@ -29,7 +30,7 @@ struct part_sums {
 	struct running_sum r = empty_sum();
 	float acc[LANE_COLUMNS] = {}, plus[LANE_COLUMNS] = {};
 
-	/* Moves to a maximum that is at least as large. */
+	/* Rescales the sums to a maximum that is at least as large. */
 	__device__ void move_to(float most)
 	{
 		const float factor = moved(r.most, most);

@@ -49,12 +49,12 @@ struct back_problem {
 	struct floats dbias;
 	float *dc; /* [items, dc_cols] */
 	int64_t dc_cols;
-	float *staging; /* [2 * items, lead]: `turned` of heads, columns of `score`, of `value` */
+	float *staging; /* [2 * items, lead]: sums of ds t of heads, columns of `score`, of `value` */
 	int64_t lead;
 };
 
 /* The sums of a part, or of a row: columns of the gradient before the factors that the part has in
- * common, and of COSINE the sum of ds t. */
+ * common; and turned: with COSINE the sum of ds t, for the term -t q' of the gradient. */
 struct back_sums {
 	float score[LANE_COLUMNS] = {}, value[LANE_COLUMNS] = {}, turned = 0.0f;
 };
@@ -70,7 +70,7 @@ template <typename T, int SCORE, bool BY_ROW> struct back_lanes {
 	any_scores<T, SCORE, BY_ROW> scores;
 	head_columns<T> own, other; /* dY and V */
 	struct back_sums sums;
-	float dc[LANE_COLUMNS] = {}, dc_turned = 0.0f; /* of the whole item */
+	float dc[LANE_COLUMNS] = {}, dc_turned = 0.0f; /* the terms of dc of the whole item */
 
 	__device__ back_lanes(const struct back_problem &problem, const struct sub_warp &lanes)
 	    : p(problem), w(lanes), scores(p.of, w),

@@ -262,7 +262,7 @@ __device__ void store_results(const struct forward_problem &p, const float (&w)[
 			store_halves<D>(p.plus, p.ldplus, p.of.d, plus_own, b);
 }
 
-/* Row t of the softmax is stored by lane t = 0 of each row. */
+/* Of the four lanes that have a row, the one with t = 0 stores its softmax. */
 template <bool DOT>
 __device__ void store_softmax(const struct forward_problem &p, const struct row_pair_sums &rows,
                               const struct graph_block &b)

@@ -15,9 +15,9 @@
  * 2^11, where the largest of a row is at least 1, so that 2^-25 is 2^-36 of it; in the backward
  * pass 2^15 for p, and for ds what brings the limit of a graph near 2^15: 2^-40 of that limit.
  *
- * A weight of 0 times a value that is not finite would be NaN, in rows that do not have this
- * neighbour. Such values show in the sums, which are then computed again without them, and the
- * values of neighbours are added afterwards. Other graphs are in other blocks. */
+ * A weight of 0 times a value that is not finite would be NaN, also in rows that do not have this
+ * neighbour. So a sum that is not finite (spoiled) is computed again without such values, and those
+ * of neighbours are added afterwards. Other graphs are in other blocks. */
 #ifndef HG_KERNELS_CUDA_ATTENTION_GRAPHS_CUH
 #define HG_KERNELS_CUDA_ATTENTION_GRAPHS_CUH
 
@@ -25,7 +25,7 @@
 #include "kernels/cuda/attention.cuh"
 #include "kernels/cuda/tensor_core.cuh"
 
-/* The most columns of a head, and of warps of a block. */
+/* The most columns of a head, and the most warps of a block. */
 constexpr int GRAPH_WIDTH = 128;
 constexpr int GRAPH_WARPS = HG__DENSE_NODES / HG__DENSE_TILE;
 

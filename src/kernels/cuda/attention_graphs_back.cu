@@ -4,7 +4,8 @@
  *     ds[i, j] = p[i, j] (mask <G_i, V_j> - D_i)
  *     dV_j = sum of mask p[i, j] G_i
  *     DOT    dQ_i = scale sum of ds[i, j] K_j,  dK_j = scale sum of ds[i, j] Q_i
- *     ADD    dq_i = (1 - slope) (<G_i, plus_i> - D_i P_plus_i),  dk_j = sum of f' ds[i, j]
+ *     ADD    dq_i = (1 - slope) (<G_i, plus_i> - D_i softmax[i, h + k]),
+ *            dk_j = sum of f' ds[i, j]
  *
  * All operands of a graph are in shared memory. A warp first owns 16 rows of the scores, for dQ,
  * and then 16 columns, for dK and dV: it computes the scores a second time, transposed, tile by
@@ -146,7 +147,7 @@ __device__ struct squares fetch_gradient(const struct backward_problem &p,
 }
 static_assert(HG__DENSE_TILE * 32 / 8 % 32 == 0, "whole warps take part in the sums over a row");
 
-/* What is one number a node. */
+/* Copies to shared memory what is one number a node. */
 template <bool DOT>
 __device__ void fetch_numbers(const struct backward_problem &p, const struct backward_memory &m,
                               const struct graph_block &b)

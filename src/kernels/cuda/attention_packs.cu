@@ -1,4 +1,5 @@
-/* Attention with scores from whole rows, DOT, COSINE and ADD_V2, in packs (attention_packs.cuh):
+/* Attention with scores from whole rows, DOT, COSINE and ADD_V2, a pack of 8 columns in each
+ * lane (attention_packs.cuh):
  *
  *     Y[i, c] = sum over the edges (i, j) of mask p V[j, c],  p = exp(s) / sum exp(s)
  *

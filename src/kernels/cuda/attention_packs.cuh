@@ -1,9 +1,10 @@
 /* What the fast kernels of attention with scores from whole rows (DOT, COSINE and ADD_V2) share.
  *
- * A lane has 8 columns, so a head has 1 to 32 neighbouring lanes, a power of two. A sub-warp of one
- * or more whole heads takes a part of the plan, by length (by_length.cuh). It keeps the rows of the
- * part's own node in registers and gathers those of the neighbours, E edges a step. All gathers of
- * a step are issued before any arithmetic.
+ * A lane has a pack, which is 8 neighbouring columns of a row (16 bytes in f16). So a head has 1 to
+ * 32 neighbouring lanes, a power of two. A sub-warp of one or more whole heads takes a part of the
+ * plan, by length (by_length.cuh). It keeps the rows of the part's own node in registers and
+ * gathers those of the neighbours, E edges a step. All gathers of a step are issued before any
+ * arithmetic.
  *
  * Where a head has at least 4 lanes (SPREAD), the scores of a step end in different lanes: lane l
  * has that of edge l % E. So exp and the mask are computed once for an edge and head (twice with 8
@@ -25,7 +26,8 @@ constexpr int PACK_BLOCK = 128;
  * pack takes 8 registers, as many bytes. */
 template <typename T> constexpr int PACK_EDGES = sizeof(T) == sizeof(__half) ? 4 : 2;
 
-/* Registers of a lane for values of which an edge and head has one. */
+/* The number of registers in which a lane holds values of which there is one for each edge of a
+ * step and head. */
 template <int E, bool SPREAD> constexpr int HELD = SPREAD ? 1 : E;
 
 /* What every pass reads. */

@@ -1,5 +1,6 @@
-/* The gradients of attention with scores from whole rows, DOT, COSINE and ADD_V2, in packs: what
- * they need of every node, the two passes over the edges (attention_packs_back.cuh), and dc.
+/* The gradients of attention with scores from whole rows, DOT, COSINE and ADD_V2, a pack of 8
+ * columns in each lane: what they need of every node, the two passes over the edges
+ * (attention_packs_back.cuh), and dc.
  *
  *     D[i, k] = <dY_i, Y_i> over head k
  *

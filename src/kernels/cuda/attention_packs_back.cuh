@@ -1,5 +1,5 @@
-/* The gradients of attention in packs (attention_packs.cuh): what the two passes over the edges
- * share.
+/* The gradients of attention with scores from whole rows (attention_packs.cuh): what the two passes
+ * over the edges share.
  *
  *     columns (csr_t)   K_j and V_j stay in registers; Q_i, dY_i and the record of row i are
  *                       gathered: dV_j and dK_j
@@ -164,7 +164,7 @@ template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS> struct ba
 	const char *x_rows, *y_rows;
 	int32_t row = -1;
 	float own_x[8], own_y[ONE_OWN ? 1 : 8], g[8] = {}, b[COLUMNS ? 8 : 1] = {};
-	negative turn;
+	negative turn;      /* ADD_V2: minus the own row of the score */
 	float total = 0.0f; /* ADD_V2: the sum of ds over the edges that this lane has held */
 	/* Of the own row in rows, of the edges in columns; the inverse norm of K the other way. */
 	record of_row[COLUMNS ? H : 1];

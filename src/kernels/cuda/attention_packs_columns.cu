@@ -1,4 +1,5 @@
-/* dK and dV of attention in packs: the pass over columns (attention_packs_back.cuh). */
+/* dK and dV of attention with scores from whole rows: the pass over columns
+ * (attention_packs_back.cuh). */
 
 #include "kernels/cuda/attention_packs_back.cuh"
 

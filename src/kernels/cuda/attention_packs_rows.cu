@@ -1,4 +1,4 @@
-/* dQ of attention in packs: the pass over rows (attention_packs_back.cuh). */
+/* dQ of attention with scores from whole rows: the pass over rows (attention_packs_back.cuh). */
 
 #include "kernels/cuda/attention_packs_back.cuh"
 
