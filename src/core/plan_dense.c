@@ -54,7 +54,8 @@ static int measure(hg_context *ctx, const struct hg__dense_source *s, struct hg_
 static void list_graphs(const struct hg__dense_source *s, struct hg__dense_graph *graph)
 {
 	int64_t next[HG__DENSE_NODES + 2] = {0}, tile[HG__DENSE_NODES + 2] = {0};
-	/* next[n]: graphs with more than n nodes, later the place of the next graph with n nodes */
+	/* next[n] and tile[n]: the number of graphs with more than n nodes, and of their tiles; later
+	 * the place of the next graph with n nodes, and of its first tile */
 	for (int64_t k = 0; k < s->graphs; k++)
 		for (int32_t n = 0; n < nodes_of(s, k); n++) {
 			const int64_t side = hg__dense_side(nodes_of(s, k));

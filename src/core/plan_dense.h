@@ -31,9 +31,9 @@ enum {
 };
 
 /* The least fill of dense counts: entries of the batch / counts, with the padding. Derived for
- * attention with F = 128 on an H200: a count takes three products of 128 numbers, 768 operations or
- * 2.3 ps at 330 Tflop/s, and an entry of a CSR two gathers of 256 bytes, 54 ps (measured on
- * reddit-like with F = 64, doubled). They break even at a fill of 4.3 %. */
+ * attention with one head of d = 128 columns on an H200: a count takes three products of 128
+ * numbers, 768 operations or 2.3 ps at 330 Tflop/s, and an entry of a CSR two gathers of 256 bytes,
+ * 54 ps (measured on reddit-like with d = 64, doubled). They break even at a fill of 4.3 %. */
 #define HG__DENSE_FILL 0.04
 
 struct hg__dense_graph {
