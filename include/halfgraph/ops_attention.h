@@ -55,9 +55,9 @@ typedef struct hg_attention_config {
  * Where q holds K, the graph is square. An operand's gradient is the sum over what it is used as.
  */
 typedef struct hg_attention_operands {
-	hg_var q; /**< of the destinations, [rows, h q]; q = 1 with ADD */
-	hg_var k; /**< of the sources, [cols, h q], or HG_NONE */
-	hg_var v; /**< the values that are added up, [cols, h d], or HG_NONE */
+	hg_var q; /**< Q, of the destinations, [rows, h q]: q columns a head, 1 with ADD */
+	hg_var k; /**< K, of the sources, [cols, h q], or HG_NONE */
+	hg_var v; /**< V, the values that are added up, [cols, h d], or HG_NONE */
 	hg_var c; /**< the vector [1, h q] of ADD_V2; beta of COSINE, [1, h] or [1, 1]; else HG_NONE */
 	hg_var bias; /**< added to the scores, [m, h], or HG_NONE */
 } hg_attention_operands;
@@ -69,8 +69,9 @@ typedef struct hg_attention_operands {
  *
  * The mask is 0 or 1 / (1 - dropout), and 1 without dropout and on an EVAL tape; dropout is rounded
  * to a multiple of 2^-16. The mask depends on the step, the two nodes and the head, so duplicates
- * of an edge share it. w are the weights of the graph, which say how often an edge counts; 1 if it
- * has none. Y is 0 for a row without edges that count. f'(0) = slope.
+ * of an edge share it. w_e says how often the edge counts: its weight in the graph if
+ * config->weighted is set and the graph has weights, otherwise 1. Y is 0 for a row without edges
+ * that count. f'(0) = slope.
  *
  * Shapes    q [rows, h q], k [cols, h q], v [cols, h d], c [1, h q] or [1, h] or [1, 1], bias
  *           [m, h], Y [rows, h d]; hg_attention_operands says what may be absent. The tape keeps
@@ -106,7 +107,7 @@ HG_API hg_var hg_attention(hg_tape *tape, hg_graph *graph, const hg_attention_op
  * Range     0 <= P <= 1, proved for all scores that are finite in f32.
  * Error     (exp(2 E) - 1 + gamma_{D+8}(u32)) P, with D and E as in hg_attention.
  * Gradient  None.
- * Cost      (2 m + rows) h q elements, m h results and the CSR arrays, 4 m h q flops.
+ * Cost      2 m h q elements, m h results and the CSR arrays twice, 4 m h q flops.
  * Errors    Those of hg_attention.
  * Source    As hg_attention.
  * @param tape      the tape.

@@ -41,9 +41,9 @@ struct hg_tape {
 	struct hg__observing observing;
 };
 
-/* life.c: whether a GAT should record the ops that hg_attention does at once one by one: the
- * context keeps ops separate, the policy sums in f16, or the device is a GPU, on which the
- * separate ops have been measured and attention has not. */
+/* life.c: whether a GAT should record scores, softmax, dropout and sum as separate ops in place of
+ * hg_attention: if the context keeps ops separate, if the policy sums in f16, which attention does
+ * not offer, and on a GPU, where the separate ops have been measured and attention has not. */
 int hg__tape_separates(const hg_tape *tape);
 
 /* compile.c: sets node->counted of a loss. */

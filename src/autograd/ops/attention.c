@@ -3,8 +3,8 @@
  *     Y[i, c] = sum over edges e = (i, j) of mask[e, k] p[e, k] V[j, c],  k the head of column c
  *     p[e, k] = w_e exp(s[e, k]) / sum over the edges f of row i of w_f exp(s[f, k])
  *
- * The scores s, the masks and w are those of kernels/attention.h. They are computed from both ends
- * of an edge, in every pass again, so no number is kept for an edge.
+ * The scores s, the masks and w are those of kernels/attention.h. Every pass computes them again
+ * from both ends of an edge, so no number is kept for an edge.
  *
  * Shapes    G: [rows, cols], m edges.  q: [rows, h q].  k: [cols, h q].  v: [cols, h d].  c: ADD_V2
  *           [1, h q], COSINE [1, h] or [1, 1].  bias: [m, h].  Y: [rows, h d], created.
@@ -131,12 +131,13 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 /* ---- for the doctor ---- */
 
-static double kept(const struct hg__node *node)
+/* The probability that an edge's weight is kept. */
+static double keep(const struct hg__node *node)
 {
 	return 1.0 / (double)hg__attention_kept(hg__attention_attr(node).dropout);
 }
 
-/* The columns of q and k are heads where a head has one column there. */
+/* With ADD each column of q and k is a head. */
 static int heads_in(const struct hg__node *node, int operand, int64_t cols, struct hg__heads_in *in)
 {
 	const struct hg__attention_attr a = hg__attention_attr(node);
@@ -170,7 +171,7 @@ static const struct hg__about about = {.traits = HG__NEIGHBOURS,
                                        .sum = sum,
                                        .constants = hg__attention_constants,
                                        .heads = heads_in,
-                                       .kept = kept};
+                                       .kept = keep};
 
 const struct hg__op hg__op_attention = {
     .name = "attention",

@@ -9,11 +9,11 @@
  *
  *     sum over a row of |ds| <= M        (reached if half of the weight has M, half has -M)
  *     |ds| <= 2 p (1 - p) M <= M / 2
- *     sum over the edges of a row with q + k > 0 of ds, at most M / 2: it and that over the other
- *     edges add up to 0
+ *     |sum of ds over the edges of a row with Q + K > 0| <= M / 2, because this sum and that over
+ *     the other edges of the row add up to 0
  *
  * The backward pass computes p' = exp(s - softmax) from rounded numbers: p' <= (1 + a) p with
- * a = hg__attention_stray, and p' <= 1. It has errors of mask <G, V> and of D, of at most e
+ * a = hg__attention_weight_error, and p' <= 1. It has errors of mask <G, V> and of D, of at most e
  * together, where D has that of Y as stored. So
  *
  *     sum over a row of |ds'| <= min((1 + a) (M + e), 2 degree (M + e))
@@ -22,9 +22,6 @@
 #include "precision/bound.h"
 
 enum { Q = ATTENTION_Q, K = ATTENTION_K, V = ATTENTION_V, C = ATTENTION_C, BIAS = ATTENTION_BIAS };
-
-/* The least norm that a cosine divides by (kernels/attention.h). */
-#define TINY 1e-12
 
 static struct hg__attention_layout layout_of(const struct hg__range *r)
 {
@@ -47,7 +44,7 @@ static double columns(const struct hg__range *r, int side)
 }
 
 /* The largest sum of the weights of the edges of a row. */
-static double row_mass(const struct hg__range *r)
+static double row_weights(const struct hg__range *r)
 {
 	return hg__attention_attr(r->node).weighted ? r->facts.max_row_sum
 	                                            : (double)r->facts.max_row_degree;
@@ -87,7 +84,7 @@ static double cosine_score(const struct hg__range *r, struct hg__rounding *round
 	const double q = columns(r, SIDE_Q), widest = fmax(largest(r, SIDE_Q), largest(r, SIDE_K)),
 	             beta = r->in[C].largest;
 	hg__on_the_way(rounding, hg__bound_mul(fmax(beta, 1.0), hg__bound_mul(q * widest, widest)));
-	hg__on_the_way(rounding, beta / (TINY * TINY));
+	hg__on_the_way(rounding, beta / (HG__ATTENTION_TINY * HG__ATTENTION_TINY));
 	return beta * (1.0 + hg__gamma(2.0 * q + 16.0, hg_dtype_get(HG_F32)->u));
 }
 
@@ -114,11 +111,11 @@ double hg__attention_score(const struct hg__range *r, struct hg__rounding *round
 /* exp is called with s - softmax. Products with log2(e), differences and the store of the softmax
  * round a number of at most |s| + |softmax| eight times at most, and the sum behind the softmax has
  * a relative error of gamma of its depth. |softmax| <= |s| + |log(sum of weights)|. */
-double hg__attention_stray(const struct hg__range *r)
+double hg__attention_weight_error(const struct hg__range *r)
 {
 	struct hg__rounding unused = {0};
 	const double s = hg__attention_score(r, &unused),
-	             weights = log(fmax(row_mass(r), 1.0)) - log(fmin(least_weight(r), 1.0));
+	             weights = log(fmax(row_weights(r), 1.0)) - log(fmin(least_weight(r), 1.0));
 	return expm1(hg_dtype_get(HG_F32)->u *
 	             (8.0 * (2.0 * s + weights) + 2.0 * (double)r->facts.max_row_degree + 64.0));
 }
@@ -128,7 +125,7 @@ double hg__attention_stray(const struct hg__range *r)
 /* The sums of a row before they are divided. */
 static double sums_of_row(const struct hg__range *r)
 {
-	return hg__bound_mul(row_mass(r) * kept(r), fmax(largest(r, SIDE_V), 1.0));
+	return hg__bound_mul(row_weights(r) * kept(r), fmax(largest(r, SIDE_V), 1.0));
 }
 
 struct hg__known hg__attention_range(const struct hg__range *r, struct hg__derivation *how)
@@ -147,11 +144,11 @@ struct hg__known hg__attention_range(const struct hg__range *r, struct hg__deriv
 
 /* Bounds on ds, by the names at the top. */
 struct derivatives {
-	double m;           /* M */
-	double e;           /* of mask <G, V> - D */
-	double stray, plus; /* a;  the error of Y+ and of p+, as a share of M */
-	double edge, row;   /* on |ds'|, and on its sum over a row */
-	double column;      /* on its sum over a column */
+	double m;                  /* M */
+	double e;                  /* of mask <G, V> - D */
+	double weight_error, plus; /* a;  the error of Y+ and of p+, as a share of M */
+	double edge, row;          /* on |ds'|, and on its sum over a row */
+	double column;             /* on its sum over a column */
 };
 
 static struct derivatives derivatives_of(const struct hg__range *r)
@@ -162,7 +159,7 @@ static struct derivatives derivatives_of(const struct hg__range *r)
 	             stored = near_zero(r) + (r->shape[Q].dtype == HG_F16 ? 0x1p-25 : 0.0),
 	             longest = fmax(degree, (double)r->facts.max_col_degree),
 	             sums = hg__gamma(2.0 * longest + 5.0 * d + 64.0, u32);
-	struct derivatives ds = {.stray = hg__attention_stray(r)};
+	struct derivatives ds = {.weight_error = hg__attention_weight_error(r)};
 	if (r->dout == 0.0 || v == 0.0)
 		return ds;
 	/* mask dY and products of two numbers may be rounded near 0 */
@@ -170,16 +167,16 @@ static struct derivatives derivatives_of(const struct hg__range *r)
 	       hg__underflow(r->shape[Q].dtype, 4.0 * d, kept(r) * (1.0 + v + r->dout));
 	/* Weights that differ by a share a from p change their mean by at most 2 a, and it stays a
 	 * mean. */
-	ds.plus = fmin(2.0 * ds.stray, 2.0) + state + sums;
+	ds.plus = fmin(2.0 * ds.weight_error, 2.0) + state + sums;
 	ds.e = hg__bound_mul(ds.plus + sums, ds.m) + d * r->dout * stored;
-	ds.edge = fmin((1.0 + ds.stray) * 0.5, 2.0) * ds.m + ds.e;
-	ds.row = fmin((1.0 + ds.stray) * (ds.m + ds.e), 2.0 * degree * (ds.m + ds.e));
+	ds.edge = fmin((1.0 + ds.weight_error) * 0.5, 2.0) * ds.m + ds.e;
+	ds.row = fmin((1.0 + ds.weight_error) * (ds.m + ds.e), 2.0 * degree * (ds.m + ds.e));
 	ds.column = hg__bound_mul((double)r->facts.max_col_degree, ds.edge);
 	return ds;
 }
 
-/* dq of ADD. Y+ and p+ have errors as Y has, and D has one. Whatever they are, Y+ is at most kept
- * |V| and p+ at most 1. */
+/* dQ of ADD. Y+ and p+ have errors like that of Y, and D has one. However large these are, Y+ is at
+ * most kept |V|, and p+ is at most 1. */
 static double back_sign(const struct hg__range *r, const struct derivatives *ds)
 {
 	const double slope = (double)hg__attention_attr(r->node).slope;
@@ -191,7 +188,7 @@ static double back_sign(const struct hg__range *r, const struct derivatives *ds)
 static double over_norm(const struct hg__range *r, int side)
 {
 	const double least = r->in[layout_of(r).side[side].operand].least;
-	return 1.0 / fmax(sqrt(columns(r, side)) * least * (1.0 - 0x1p-20), TINY);
+	return 1.0 / fmax(sqrt(columns(r, side)) * least * (1.0 - 0x1p-20), HG__ATTENTION_TINY);
 }
 
 /* The bounds on dQ, dK and dV, each as if it had a matrix of its own. */
@@ -201,7 +198,7 @@ static void back_sides(const struct hg__range *r, const struct derivatives *ds, 
 	const struct hg__attention_attr a = hg__attention_attr(r->node);
 	const double q = largest(r, SIDE_Q), k = largest(r, SIDE_K),
 	             degree = (double)r->facts.max_row_degree,
-	             columns_met = (double)r->facts.max_col_degree,
+	             col_degree = (double)r->facts.max_col_degree,
 	             tiny = r->shape[Q].dtype == HG_F32 ? 0x1p-148 : 0.0;
 	double factor[2] = {1.0, 1.0}, other[2] = {1.0, 1.0};
 	if (a.score == HG_SCORE_DOT) {
@@ -221,16 +218,17 @@ static void back_sides(const struct hg__range *r, const struct derivatives *ds, 
 	} else if (a.score == HG_SCORE_ADD_V2)
 		factor[SIDE_Q] = factor[SIDE_K] = r->in[C].largest;
 	const double row = hg__bound_mul(other[SIDE_Q], ds->row) + tiny * degree,
-	             column = hg__bound_mul(other[SIDE_K], ds->column) + tiny * columns_met;
+	             column = hg__bound_mul(other[SIDE_K], ds->column) + tiny * col_degree;
 	hg__on_the_way(rounding, fmax(row, column));
 	side[SIDE_Q] = a.score == HG_SCORE_ADD ? back_sign(r, ds) : hg__bound_mul(factor[SIDE_Q], row);
 	side[SIDE_K] = hg__bound_mul(factor[SIDE_K], column);
-	side[SIDE_V] = hg__bound_mul(columns_met * kept(r), r->dout) + tiny * columns_met * kept(r);
+	side[SIDE_V] = hg__bound_mul(col_degree * kept(r), r->dout) + tiny * col_degree * kept(r);
 	hg__on_the_way(rounding, fmax(side[SIDE_Q], fmax(side[SIDE_K], side[SIDE_V])));
 }
 
-/* The gradients of the sides of one matrix are added up, each of them rounded; sides next to each
- * other in an operand have gradients next to each other. */
+/* Where several sides are the same columns, their gradients are added up, and each may be narrowed
+ * before (kernels/attention.h). Sides that are different columns of the operand have gradients in
+ * different columns. */
 static double largest_sum(const struct hg__range *r, const double side[SIDES], int operand)
 {
 	const struct hg__attention_layout layout = layout_of(r);

@@ -8,7 +8,7 @@
  * Dtypes    q, k, bias, P: state.  c: f32.  P is narrowed once.
  * Range     P in [0, 1]: proved for all scores that are finite in f32.
  * Error     as p in attention.c, narrowed once.
- * Gradient  none: P is for looking at.
+ * Gradient  none.
  * Cost      2 m h q elements of state, m h results, the CSR twice;  4 m h q flops.
  * Errors    those of attention.c.
  * Source    as attention.c. */
@@ -26,13 +26,14 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-/* The shares of a row add up to 1 but for the roundings of exp's argument and of the store. */
+/* The weights of a row add up to 1 but for the roundings of exp's argument and of the store. */
 static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
 	struct hg__known out = hg__at_most(1.0);
 	const double degree = (double)r->facts.max_row_degree;
 	hg__on_the_way(&how->rounding, hg__attention_score(r, &how->rounding));
-	out.row_sum = fmin((1.0 + hg__attention_stray(r)) * hg__shares_sum(degree), 1.001 * degree);
+	out.row_sum =
+	    fmin((1.0 + hg__attention_weight_error(r)) * hg__shares_sum(degree), 1.001 * degree);
 	out.sign = 1;
 	hg__because(how, "a share of its row: at most 1");
 	return out;
@@ -44,7 +45,8 @@ static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 		grad->largest[i] = 0.0;
 }
 
-/* The attention kernel leaves the sums of the softmax; it has no values to add up. */
+/* The attention kernel computes the log-sum-exp of each row. It is given a V without columns, so it
+ * has no values to add up. */
 static hg_status forward(const struct hg__call *c)
 {
 	struct hg__attention_args sums = {.csr = c->csr, .softmax = c->aux[ATTENTION_SOFTMAX]};
