@@ -1,11 +1,13 @@
+/* Sums with attention weights (kernels/attention.h):
+ *
+ *     sum over the edges e of mask[e] p[e] a[e],  p = weight exp(s - softmax)
+ *
+ * No kernel keeps the weights p, so they are computed here once more, in f64, from the two ends of
+ * each edge and the log-sum-exp of its row, which the forward pass has kept. */
 #include <math.h>
 
 #include "core/rng.h"
 #include "doctor/sum_terms.h"
-
-/* Sums with attention weights, sum over edges of mask p a (kernels/attention.h). No kernel keeps
- * the weights, so they are computed here once more, in f64, from the two ends of each edge and the
- * logarithm of the row's sum that the forward pass has kept. */
 
 /* The edges of the sum and where their weights come from. */
 struct weights {
@@ -27,9 +29,10 @@ static double leaky(const struct hg__attention *of, double x)
 	return x > 0.0 ? x : (double)of->slope * x;
 }
 
-/* Products and norms of the rows of an edge, over the columns of the head. */
+/* Sums over the columns of the head: of q k, q q and k k, and `sum`, which is that of c f(q + k)
+ * with ADD_V2, and q + k with ADD. */
 struct products {
-	double qk, qq, kk, sum; /* sum: of c f(q + k) with ADD_V2, of q + k with ADD */
+	double qk, qq, kk, sum;
 };
 
 static hg_status multiply(hg_context *ctx, const struct weights *w, int64_t i, int64_t j,
@@ -55,7 +58,7 @@ static hg_status score_of(hg_context *ctx, const struct weights *w, int64_t i, i
                           int64_t value_row, double *score)
 {
 	const struct hg__attention *of = w->of;
-	const double tiny = 1e-12;
+	const double tiny = HG__ATTENTION_TINY;
 	struct products p;
 	double beta = 1.0, bias = 0.0;
 	HG__TRY(multiply(ctx, w, i, j, &p));
