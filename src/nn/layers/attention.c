@@ -1,7 +1,12 @@
-/* Checks of the configuration that models with attention have in common. */
+/* What models with attention have in common: their width, and checks of their configuration. */
 #include "core/context.h"
 #include "halfgraph/ops_attention.h"
 #include "nn/layers/layers.h"
+
+int64_t hg__heads_width(const hg_model_config *config)
+{
+	return (int64_t)config->heads * config->hidden;
+}
 
 hg_status hg__heads_check(hg_context *ctx, const hg_model_config *config, const char *field,
                           int heads)

@@ -67,8 +67,11 @@ HG_NODISCARD hg_status hg__feature_norm_build(hg_params *params, const char *own
                                               struct hg__feature_norm *norm);
 hg_var hg__feature_norm_record(const struct hg__feature_norm *norm, hg_tape *tape, hg_var x);
 
-/* HG_ERR_ARG if `heads`, the value of the named field, is not 1 to HG_ATTENTION_HEADS; if
- * negative_slope is not in [0, 1]; if attention_dropout is not in [0, 1). */
+/* attention.c: what models with attention have in common. hg__heads_width: the columns of a hidden
+ * layer, all heads side by side. The checks return HG_ERR_ARG if `heads`, the value of the named
+ * field, is not 1 to HG_ATTENTION_HEADS; if negative_slope is not in [0, 1]; if attention_dropout
+ * is not in [0, 1). */
+int64_t hg__heads_width(const hg_model_config *config);
 HG_NODISCARD hg_status hg__heads_check(hg_context *ctx, const hg_model_config *config,
                                        const char *field, int heads);
 HG_NODISCARD hg_status hg__slope_check(hg_context *ctx, const hg_model_config *config);

@@ -6,12 +6,13 @@
  *     H'_i = elu(sum over j of p_ij U_j + b)        heads side by side; the final layer takes their
  *                                                   mean instead, without elu
  *
- * The scores are computed as two narrow products per node and added per edge, which reads m*h
- * numbers instead of m*h*d. One op, hg_attention, computes scores, softmax and sum, and
- * keeps nothing with a number for each edge. */
+ * Both products of a score are computed for each node, and added for each edge, which reads m*h
+ * numbers instead of m*h*d. One op, hg_attention, computes scores, softmax and sum, and keeps no
+ * number for an edge. */
 #include "autograd/tape.h"
 #include "core/context.h"
 #include "halfgraph/ops.h"
+#include "halfgraph/ops_attention.h"
 #include "halfgraph/ops_graph.h"
 #include "nn/model.h"
 
@@ -36,11 +37,6 @@ static hg_status check(hg_context *ctx, const hg_model_config *config)
 	return hg__attention_dropout_check(ctx, config);
 }
 
-static int64_t width(const hg_model_config *config)
-{
-	return (int64_t)config->heads * config->hidden;
-}
-
 /* Columns of U: all heads side by side. Each head of the final layer is as wide as the output. */
 static int64_t inner(const hg_model_config *config, const struct hg__layer_spec *spec)
 {
@@ -61,8 +57,7 @@ static hg_status build(hg_params *params, const hg_model_config *config,
 	return hg__param_build(params, spec->name, "bias", 1, spec->out, HG_INIT_ZEROS, 0, &l->bias);
 }
 
-/* Attention as ops of its own: where the user wants to see each of them, and where sums run in
- * f16, which the fused op does not offer. */
+/* Attention as separate ops, for the cases of hg__tape_separates. */
 static hg_var attend_by_ops(const hg_model_config *config, hg_tape *tape, hg_graph *graph, hg_var u,
                             hg_var scores)
 {
@@ -110,7 +105,7 @@ const struct hg__model_kind hg__model_gat = {
     .head = 0,
     .defaults = defaults,
     .check = check,
-    .width = width,
+    .width = hg__heads_width,
     .build = build,
     .record = record,
 };

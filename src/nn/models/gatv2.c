@@ -31,11 +31,6 @@ static hg_status check(hg_context *ctx, const hg_model_config *config)
 	return hg__attention_dropout_check(ctx, config);
 }
 
-static int64_t width(const hg_model_config *config)
-{
-	return (int64_t)config->heads * config->hidden;
-}
-
 static hg_status build(hg_params *params, const hg_model_config *config,
                        const struct hg__layer_spec *spec, void *layer)
 {
@@ -80,7 +75,7 @@ const struct hg__model_kind hg__model_gatv2 = {
     .head = 0,
     .defaults = defaults,
     .check = check,
-    .width = width,
+    .width = hg__heads_width,
     .build = build,
     .record = record,
 };

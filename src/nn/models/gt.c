@@ -37,11 +37,6 @@ static hg_status check(hg_context *ctx, const hg_model_config *config)
 	return hg__attention_dropout_check(ctx, config);
 }
 
-static int64_t width(const hg_model_config *config)
-{
-	return (int64_t)config->heads * config->hidden;
-}
-
 static hg_status linear_build(hg_params *params, const struct hg__layer_spec *spec,
                               const char *name, int64_t in, int64_t out, struct hg__linear *linear)
 {
@@ -114,7 +109,7 @@ const struct hg__model_kind hg__model_gt = {
     .head = 1,
     .defaults = defaults,
     .check = check,
-    .width = width,
+    .width = hg__heads_width,
     .build = build,
     .record = record,
 };
