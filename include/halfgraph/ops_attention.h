@@ -78,8 +78,9 @@ typedef struct hg_attention_operands {
  *           f32 [rows, h] for the backward pass; with ADD [rows, 2 h], and state [rows, h d].
  * Dtypes    q, k, v, bias, Y: state. c: f32 (HG_PARAM_F32). Scores and weights are f32.
  * Range     max|Y| <= max|V| / (1 - dropout), proved for all scores that are finite in f32.
- * Error     (exp(2 E) - 1 + gamma_{D+8}(u32)) sum of mask p |V|, with D the row degree and E the
- *           largest error of a score of the row and of its difference from their maximum.
+ * Error     (exp(2 E) - 1 + gamma_{2D+32}(u32)) sum of mask p |V|, then narrowed, with D the row
+ *           degree and E the largest error of a score of the row and of its difference from their
+ *           maximum.
  * Gradient  dV[j,c] = sum over edges (i, j) of mask p dY[i,c]. That of a score is
  *           ds = p (mask <dY_i, V_j> - <dY_i, Y_i>) over head k; q, k, c and bias receive the sums
  *           of ds times the derivatives of the scores.
@@ -105,7 +106,7 @@ HG_API hg_var hg_attention(hg_tape *tape, hg_graph *graph, const hg_attention_op
  *
  * Shapes    q [rows, h q], k [cols, h q], P [m, h].
  * Range     0 <= P <= 1, proved for all scores that are finite in f32.
- * Error     (exp(2 E) - 1 + gamma_{D+8}(u32)) P, with D and E as in hg_attention.
+ * Error     (exp(2 E) - 1 + gamma_{2D+32}(u32)) P, then narrowed, with D and E as in hg_attention.
  * Gradient  None.
  * Cost      2 m h q elements, m h results and the CSR arrays twice, 4 m h q flops.
  * Errors    Those of hg_attention.

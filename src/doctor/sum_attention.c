@@ -71,7 +71,9 @@ static hg_status score_of(hg_context *ctx, const struct weights *w, int64_t i, i
 		*score = (double)of->scale * p.qk + bias;
 		break;
 	case HG_SCORE_COSINE:
-		*score = beta * p.qk / (fmax(sqrt(p.qq), tiny) * fmax(sqrt(p.kk), tiny)) + bias;
+		*score = sqrt(p.qq) < tiny || sqrt(p.kk) < tiny
+		             ? bias
+		             : beta * p.qk / (sqrt(p.qq) * sqrt(p.kk)) + bias;
 		break;
 	case HG_SCORE_ADD_V2:
 		*score = p.sum + bias;
@@ -114,7 +116,9 @@ static hg_status fill_addend(const struct hg__terms *t, const struct weights *w,
 		                               HG_F32};
 		HG__TRY(hg__fetch_element(sum->ctx, &weight, value_row, 0, &times));
 	}
-	a->factor = isinf(row) && row < 0.0 ? 0.0 : mask_of(w, i, j) * times * exp(score - row);
+	a->factor = times == 0.0 || (isinf(row) && row < 0.0)
+	                ? 0.0
+	                : mask_of(w, i, j) * times * exp(score - row);
 	a->f = (float)a->factor;
 	a->x = (float)a->operand;
 	return HG_OK;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "graphs.h"
+#include "halfgraph/ops_attention.h"
 #include "nn/layers/layers.h"
 #include "unit/faulty.h"
 
@@ -393,6 +394,28 @@ static void inputs_that_do_not_fit_are_refused_by_name(void)
 	fixture_close(&f);
 }
 
+/* More heads than the op of attention has: then GAT records separate ops. */
+static void gat_may_have_many_heads(void)
+{
+	struct fixture f;
+	const hg_policy policy = hg_policy_fp32();
+	hg_model *model = NULL;
+	hg_tape *tape = NULL;
+	hg_model_input in = HG_MODEL_INPUT_INIT;
+	fixture_open(&f, &policy);
+	hg_model_config config = config_of("gat");
+	config.heads = HG_ATTENTION_HEADS + 1;
+	CHECK_OK(hg_model_create(f.params, &config, &model));
+	CHECK_OK(hg_tape_create(f.params, HG_EVAL, &tape));
+	in.graph = f.graph;
+	in.x = f.x;
+	CHECK_OK(hg_tape_compile(tape, hg_model_record(model, tape, &in)));
+	CHECK_OK(hg_tape_forward(tape));
+	hg_tape_free(tape);
+	hg_model_free(model);
+	fixture_close(&f);
+}
+
 /* Where hg_model_record fails, its result is invalid. It is not HG_NONE, which an op would take for
  * an absent optional operand. The tape keeps the reason. */
 static void recording_mistakes_are_kept_by_the_tape(void)
@@ -487,6 +510,7 @@ int main(int argc, char **argv)
 	                                         TEST(layer_norm_has_no_buffers),
 	                                         TEST(sparse_and_dense_features_agree),
 	                                         TEST(graph_tasks_give_a_row_per_graph),
+	                                         TEST(gat_may_have_many_heads),
 	                                         TEST(mistakes_are_refused_by_name),
 	                                         TEST(failed_model_leaves_no_parameters),
 	                                         TEST(inputs_that_do_not_fit_are_refused_by_name),

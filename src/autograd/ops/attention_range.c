@@ -110,22 +110,24 @@ double hg__attention_score(const struct hg__range *r, struct hg__rounding *round
 
 /* exp is called with s - softmax. Products with log2(e), differences and the store of the softmax
  * round a number of at most |s| + |softmax| eight times at most, and the sum behind the softmax has
- * a relative error of gamma of its depth. |softmax| <= |s| + |log(sum of weights)|. */
+ * a relative error of gamma of its depth. |softmax| <= |s| + |log(sum of weights)|. A backward pass
+ * may read the softmax with a relative error of 2^-20 = 16 u32 (cuda/attention_add_back.cu). */
 double hg__attention_weight_error(const struct hg__range *r)
 {
 	struct hg__rounding unused = {0};
 	const double s = hg__attention_score(r, &unused),
 	             weights = log(fmax(row_weights(r), 1.0)) - log(fmin(least_weight(r), 1.0));
 	return expm1(hg_dtype_get(HG_F32)->u *
-	             (8.0 * (2.0 * s + weights) + 2.0 * (double)r->facts.max_row_degree + 64.0));
+	             (24.0 * (2.0 * s + weights) + 2.0 * (double)r->facts.max_row_degree + 64.0));
 }
 
 /* ---- forward ---- */
 
-/* The sums of a row before they are divided. */
+/* The sums of a row before they are divided. A kernel that looks for the maximum while it adds lets
+ * a score exceed the one that it has subtracted by 8, so exp may be e^8 instead of 1. */
 static double sums_of_row(const struct hg__range *r)
 {
-	return hg__bound_mul(row_weights(r) * kept(r), fmax(largest(r, SIDE_V), 1.0));
+	return exp(8.0) * hg__bound_mul(row_weights(r) * kept(r), fmax(largest(r, SIDE_V), 1.0));
 }
 
 struct hg__known hg__attention_range(const struct hg__range *r, struct hg__derivation *how)
@@ -168,7 +170,10 @@ static struct derivatives derivatives_of(const struct hg__range *r)
 	/* Weights that differ by a share a from p change their mean by at most 2 a, and it stays a
 	 * mean. */
 	ds.plus = fmin(2.0 * ds.weight_error, 2.0) + state + sums;
-	ds.e = hg__bound_mul(ds.plus + sums, ds.m) + d * r->dout * stored;
+	/* D may be read with a relative error of 2^-12 where the state is f16
+	 * (cuda/attention_add_back.cu). */
+	ds.e = hg__bound_mul(ds.plus + sums + (r->shape[Q].dtype == HG_F16 ? 0x1p-12 : 0.0), ds.m) +
+	       d * r->dout * stored;
 	ds.edge = fmin((1.0 + ds.weight_error) * 0.5, 2.0) * ds.m + ds.e;
 	ds.row = fmin((1.0 + ds.weight_error) * (ds.m + ds.e), 2.0 * degree * (ds.m + ds.e));
 	ds.column = hg__bound_mul((double)r->facts.max_col_degree, ds.edge);

@@ -83,9 +83,10 @@ static inline struct edge_grid add_grid_of(int64_t pieces, int64_t cols)
 }
 
 /* Whether the gathered rows shall not stay in L1, so that more of it is left for the numbers of
- * each head. It pays only where X does not fit in half of the second-level cache. Measured on an
- * H200, F = 64, one head, backward: products-like 5.03 ms with rows in L1, 4.41 without;
- * reddit-like 1.96 and 2.29, because the loads then hit the second-level cache half as often. */
+ * each head. It pays only where X does not fit in half of the second-level cache. Measured with
+ * a prototype on an H200, F = 64, one head, backward: products-like 5.03 ms with rows in L1, 4.41
+ * without; reddit-like 1.96 and 2.29, because the loads then hit the second-level cache half as
+ * often. */
 static inline bool passes_l1(const hg_context *ctx, int64_t rows, uint32_t pitch)
 {
 	return rows * static_cast<int64_t>(pitch) >

@@ -43,12 +43,12 @@ struct full_record {
 	}
 };
 
-/* Rows of f16, in 8 bytes, because a larger record does not stay in the caches. (Measured on an
- * H200, products-like, one head of 64 columns: 16 bytes 5.7 ms, 8 bytes 4.4.) q is exact, so that
- * q + k has the same sign as in the forward pass. softmax has 19 bits after the leading one, and D
- * 11, both rounded to nearest. So p has a relative error of at most 2^-20 |softmax|, and dk an
- * error of at most 2^-12 sum of p |D|; that of D through Y, which is stored in f16, is at most
- * 2^-11 sum of |G| |Y|. */
+/* Rows of f16, in 8 bytes, because a larger record does not stay in the caches. (Measured with
+ * a prototype on an H200, products-like, one head of 64 columns: 16 bytes 5.7 ms, 8 bytes 4.4.) q
+ * is exact, so that q + k has the same sign as in the forward pass. softmax has 19 bits after the
+ * leading one, and D 11, both rounded to nearest. So p has a relative error of at most 2^-20
+ * |softmax|, and dk an error of at most 2^-12 sum of p |D|; that of D through Y, which is stored
+ * in f16, is at most 2^-11 sum of |G| |Y|. */
 struct half_record {
 	uint2 v;
 

@@ -57,7 +57,7 @@ static hg_status build(hg_params *params, const hg_model_config *config,
 	return hg__param_build(params, spec->name, "bias", 1, spec->out, HG_INIT_ZEROS, 0, &l->bias);
 }
 
-/* Attention as separate ops, for the cases of hg__tape_separates. */
+/* Attention as separate ops, for the cases of hg__tape_separates and for many heads. */
 static hg_var attend_by_ops(const hg_model_config *config, hg_tape *tape, hg_graph *graph, hg_var u,
                             hg_var scores)
 {
@@ -76,8 +76,9 @@ static hg_var attend(const hg_model_config *config, hg_tape *tape, hg_graph *gra
 	attention.slope = config->negative_slope;
 	attention.dropout = config->attention_dropout;
 	const hg_attention_operands operands = {scores, HG_NONE, u, HG_NONE, HG_NONE};
-	return hg__tape_separates(tape) ? attend_by_ops(config, tape, graph, u, scores)
-	                                : hg_attention(tape, graph, &operands, &attention);
+	return hg__tape_separates(tape) || heads > HG_ATTENTION_HEADS
+	           ? attend_by_ops(config, tape, graph, u, scores)
+	           : hg_attention(tape, graph, &operands, &attention);
 }
 
 static hg_var record(const hg_model_config *config, const struct hg__layer_spec *spec,
