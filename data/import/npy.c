@@ -110,12 +110,12 @@ static hg_status read_header(struct npy *a, int64_t declared)
 	free(text);
 	HG__TRY(status);
 	int64_t bytes = 0;
-	if (__builtin_mul_overflow(a->elements, (int64_t)a->size, &bytes) ||
+	if (__builtin_mul_overflow(a->elements, (int64_t)a->type.size, &bytes) ||
 	    bytes != declared - 8 - width - length)
 		return hg__data_fail(a->message, HG_ERR_FORMAT,
 		                     "%s: header promises %" PRId64 " elements of %d bytes, but %" PRId64
 		                     " bytes follow",
-		                     a->where, a->elements, a->size, declared - 8 - width - length);
+		                     a->where, a->elements, a->type.size, declared - 8 - width - length);
 	return HG_OK;
 }
 
@@ -200,54 +200,6 @@ void hg__npy_close(struct npy *a)
 	a->file = NULL;
 }
 
-static uint64_t bits_of(const struct npy *a, const unsigned char *p)
-{
-	uint64_t bits = 0;
-	unsigned char bytes[8] = {0};
-	for (int k = 0; k < a->size; k++)
-		bytes[k] = p[a->swap ? a->size - 1 - k : k];
-	if (a->size == 1)
-		return bytes[0];
-	if (a->size == 2) {
-		uint16_t half;
-		memcpy(&half, bytes, sizeof half);
-		return half;
-	}
-	if (a->size == 4) {
-		uint32_t word;
-		memcpy(&word, bytes, sizeof word);
-		return word;
-	}
-	memcpy(&bits, bytes, sizeof bits);
-	return bits;
-}
-
-/* Any integer as int64. Unsigned ones keep their bits, so values from 2^63 on become negative. */
-static int64_t integer_of(const struct npy *a, const unsigned char *p)
-{
-	const uint64_t bits = bits_of(a, p);
-	const int unused = 64 - 8 * a->size;
-	return a->kind == 'i' ? (int64_t)(bits << unused) >> unused : (int64_t)bits;
-}
-
-static double real_of(const struct npy *a, const unsigned char *p)
-{
-	const uint64_t bits = bits_of(a, p);
-	if (a->kind != 'f')
-		return a->kind == 'i' ? (double)integer_of(a, p) : (double)bits;
-	if (a->size == 2)
-		return (double)hg_half_to_float((hg_half)bits);
-	if (a->size == 4) {
-		const uint32_t word = (uint32_t)bits;
-		float x;
-		memcpy(&x, &word, sizeof x);
-		return (double)x;
-	}
-	double x;
-	memcpy(&x, &bits, sizeof x);
-	return x;
-}
-
 /* A callback that receives element `index` of the array. */
 typedef hg_status (*take_fn)(const struct npy *a, void *user, int64_t index,
                              const unsigned char *element);
@@ -255,13 +207,13 @@ typedef hg_status (*take_fn)(const struct npy *a, void *user, int64_t index,
 static hg_status read_elements(struct npy *a, take_fn take, void *user)
 {
 	unsigned char *slab = NULL;
-	HG__TRY(hg__data_alloc(HG__SLAB, (size_t)a->size, a->where, (void **)&slab, a->message));
+	HG__TRY(hg__data_alloc(HG__SLAB, (size_t)a->type.size, a->where, (void **)&slab, a->message));
 	hg_status status = HG_OK;
 	for (int64_t first = 0; status == HG_OK && first < a->elements; first += HG__SLAB) {
 		const int64_t count = a->elements - first < HG__SLAB ? a->elements - first : HG__SLAB;
-		status = read_exactly(a, slab, count * a->size);
+		status = read_exactly(a, slab, count * a->type.size);
 		for (int64_t i = 0; status == HG_OK && i < count; i++)
-			status = take(a, user, first + i, slab + i * a->size);
+			status = take(a, user, first + i, slab + i * a->type.size);
 	}
 	free(slab);
 	HG__TRY(status);
@@ -278,8 +230,8 @@ static hg_status take_integer(const struct npy *a, void *user, int64_t index,
                               const unsigned char *element)
 {
 	const struct integers *to = user;
-	const int64_t x = integer_of(a, element);
-	const int is_unsigned = a->kind != 'i';
+	const int64_t x = hg__element_integer(a->type, element);
+	const int is_unsigned = a->type.kind != 'i';
 	char digits[24];
 	if ((is_unsigned && x < 0) || x < to->low || x > to->high)
 		return hg__data_fail(a->message, HG_ERR_FORMAT,
@@ -295,7 +247,7 @@ static hg_status take_integer(const struct npy *a, void *user, int64_t index,
 
 static hg_status read_integers(struct npy *a, struct integers *to)
 {
-	if (a->kind == 'f')
+	if (a->type.kind == 'f')
 		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: holds floats, expected integers",
 		                     a->where);
 	return read_elements(a, take_integer, to);
@@ -318,7 +270,7 @@ static hg_status take_real(const struct npy *a, void *user, int64_t index,
                            const unsigned char *element)
 {
 	float *out = user;
-	const double x = real_of(a, element);
+	const double x = hg__element_real(a->type, element);
 	const int64_t width = a->rank == 2 ? a->dim[1] : 1,
 	              height = a->rank == 2 ? a->dim[0] : a->elements;
 	const int64_t row = a->fortran && a->rank == 2 ? index % height : index / width,

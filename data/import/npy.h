@@ -3,6 +3,7 @@
 
 #include <zip.h>
 
+#include "import/element.h"
 #include "internal.h"
 
 /* A numpy archive: a zip file whose members are .npy arrays. */
@@ -18,9 +19,7 @@ struct npy {
 	char where[160]; /* the name in messages, "F.npz: member adj_indices.npy" */
 	char *message;
 	zip_file_t *file;
-	char kind; /* one of i, u, f, b */
-	int size;  /* bytes of an element: 1, 2, 4, 8 */
-	int swap;  /* the file has the other byte order */
+	struct hg__element type;
 	int fortran;
 	int rank;
 	int64_t dim[2];

@@ -61,20 +61,11 @@ static hg_status parse_descr(struct cursor *c)
 	a->pickled = text[1] == 'O';
 	if (a->pickled)
 		return bad_header(a, "holds pickled Python objects, which are refused and never executed");
-	const int size = atoi(text + 2);
-	const int known =
-	    (strchr("iu", text[1]) && (size == 1 || size == 2 || size == 4 || size == 8)) ||
-	    (text[1] == 'f' && (size == 2 || size == 4 || size == 8)) || (text[1] == 'b' && size == 1);
-	if (!known || strlen(text) != 3)
+	if (!hg__element_parse(text, &a->type))
 		return hg__data_fail(
 		    a->message, HG_ERR_FORMAT,
 		    "%s: dtype %s is not supported; integers, floats of 2, 4, 8 bytes and booleans are",
 		    a->where, text);
-	const uint16_t probe = 1;
-	const char native = *(const unsigned char *)&probe ? '<' : '>';
-	a->kind = text[1];
-	a->size = size;
-	a->swap = size > 1 && text[0] != native && strchr("<>", text[0]) != NULL;
 	return HG_OK;
 }
 
