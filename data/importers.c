@@ -25,6 +25,11 @@ const hg_importer *hg_importers(size_t *count)
 	     ".txt .txt.gz .edges .edges.gz .el .el.gz", 0, hg__import_edges},
 	    {"mtx", "Matrix Market coordinate file; entry (i, j) is an edge j -> i; plain or gzip",
 	     ".mtx .mtx.gz", 1, hg__import_mtx},
+	    {"planetoid",
+	     "Planetoid's pickled files: ind.NAME, one of ind.NAME.x, tx, allx, y, ty, ally, graph and "
+	     "test.index, or their folder; nothing in them is executed",
+	     "ind.*.x ind.*.tx ind.*.allx ind.*.y ind.*.ty ind.*.ally ind.*.graph ind.*.test.index", 1,
+	     hg__import_planetoid},
 	    {"h5", "a HalfGraph dataset, to inspect or change it", ".h5 .hdf5", 1, hg__import_h5},
 	};
 	if (count)

@@ -11,6 +11,8 @@ hg_status hg__import_mtx(const char *const *paths, int count, const hg_import_co
                          hg_dataset **dataset, char *message);
 hg_status hg__import_tu(const char *const *paths, int count, const hg_import_config *config,
                         hg_dataset **dataset, char *message);
+hg_status hg__import_planetoid(const char *const *paths, int count, const hg_import_config *config,
+                               hg_dataset **dataset, char *message);
 hg_status hg__import_h5(const char *const *paths, int count, const hg_import_config *config,
                         hg_dataset **dataset, char *message);
 

@@ -124,7 +124,9 @@ typedef struct hg_import_config {
 typedef struct hg_importer {
 	const char *name;    /**< "npz" */
 	const char *help;    /**< one line */
-	const char *endings; /**< endings of its files, separated by spaces */
+	/** endings of its files, separated by spaces; one with a * is a pattern of their whole names
+	 * (fnmatch) */
+	const char *endings;
 	int inputs;          /**< files it takes: exactly 1, or 0 for one or more */
 	/** Imports paths [count] into a new dataset, owned by the caller; config NULL:
 	 * HG_IMPORT_CONFIG_INIT. Returns HG_OK; HG_ERR_ARG; HG_ERR_IO (a file cannot be read);

@@ -1,5 +1,6 @@
 /* h5convert: read or generate a dataset, transform it, and write it as HDF5. */
 #define _POSIX_C_SOURCE 200809L
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +18,20 @@ static void list_formats(void)
 	size_t count = 0;
 	const hg_importer *table = hg_importers(&count);
 	for (size_t k = 0; k < count; k++)
-		printf("%-6s %s; %s (%s)\n", table[k].name, table[k].help,
+		printf("%-9s %s; %s (%s)\n", table[k].name, table[k].help,
 		       table[k].inputs == 1 ? "one file" : "one or more files", table[k].endings);
 }
 
-static int ends_with(const char *text, const char *ending, size_t length)
+/* Does the path end like this, or does the name of the file match, where the ending has a star? */
+static int ends_with(const char *path, const char *ending, size_t length)
 {
-	const size_t n = strlen(text);
-	return n >= length && strncmp(text + n - length, ending, length) == 0;
+	const char *slash = strrchr(path, '/');
+	const size_t n = strlen(path);
+	char pattern[64];
+	if (!memchr(ending, '*', length))
+		return n >= length && strncmp(path + n - length, ending, length) == 0;
+	(void)snprintf(pattern, sizeof pattern, "%.*s", (int)length, ending);
+	return fnmatch(pattern, slash ? slash + 1 : path, 0) == 0;
 }
 
 /* Does the path end in one of the endings, which blanks separate? */
