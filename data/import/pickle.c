@@ -1,7 +1,8 @@
 /* Open a pickle: read the file, and run its opcodes to the last.
  *
  * A value, a cell of a container and an entry of the memo are each made by at least one byte of the
- * file, and strings stay where they are, so memory is in proportion to the file whatever it says. */
+ * file, and strings stay where they are, so memory is in proportion to the file whatever it says.
+ */
 #include "import/pickle.h"
 
 #include <inttypes.h>

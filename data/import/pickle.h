@@ -4,8 +4,8 @@
 #include "internal.h"
 
 /* A Python pickle of protocol 0 to 2 with integers, strings, tuples, lists, dictionaries, and
- * numpy arrays and scipy CSR matrices as what they were made from. Nothing is executed: a class is a
- * row of a table (pickle_objects.c), and any other class or function is refused by name. */
+ * numpy arrays and scipy CSR matrices as what they were made from. Nothing is executed: a class is
+ * a row of a table (pickle_objects.c), and any other class or function is refused by name. */
 
 enum hg__pickle_kind {
 	HG__PICKLE_NONE,
