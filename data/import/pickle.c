@@ -22,7 +22,7 @@ hg_status hg__pickle_fail(const struct hg__pickle *p, int64_t at, const char *fo
 	char text[HG_DATA_MESSAGE];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	hg__data_say(text, format, args);
 	va_end(args);
 	return hg__data_fail(p->message, HG_ERR_FORMAT, "%s: at byte %" PRId64 ": %s", p->path, at,
 	                     text);
