@@ -176,12 +176,19 @@ HG_API HG_NODISCARD hg_status hg_graph_facts_get(hg_graph *graph, hg_graph_facts
 HG_API HG_NODISCARD hg_status hg_graph_download(hg_graph *graph, int64_t *rowptr, int32_t *col,
                                                 float *weight);
 
-/** How the nodes of one graph of a batch become one row (hg_readout). */
+/** How the nodes of one graph of a batch become one row (hg_readout), and how the edges of a node
+ * do (hg_scatter). */
 typedef enum hg_reduce {
-	HG_REDUCE_SUM = 0,  /**< sum over the nodes */
-	HG_REDUCE_MEAN = 1, /**< mean over the nodes */
-	HG_REDUCE_MAX = 2   /**< maximum over the nodes, per column */
+	HG_REDUCE_SUM = 0,  /**< sum over the nodes or edges */
+	HG_REDUCE_MEAN = 1, /**< mean over the nodes or edges */
+	HG_REDUCE_MAX = 2   /**< maximum over the nodes or edges, per column */
 } hg_reduce;
+
+/** One of the two nodes of an edge (hg_gather, hg_scatter). */
+typedef enum hg_end {
+	HG_END_SOURCE = 0,     /**< column j of entry (i, j): the node that the edge leads from */
+	HG_END_DESTINATION = 1 /**< row i: the node that it leads to */
+} hg_end;
 
 HG_EXTERN_C_END
 #endif

@@ -55,6 +55,18 @@ struct hg__backend {
 	hg_status (*work_launch)(hg_context *ctx, void *work);
 	void (*work_free)(hg_context *ctx, void *work);
 
+	/* Times of queued work: mark k is passed when everything that was queued before it has run.
+	 * marks_read waits for the device and gives the seconds from mark 0 to each mark; all of them
+	 * have been queued by then. */
+	hg_status (*marks_make)(hg_context *ctx, int64_t count, void **marks);
+	void (*marks_free)(hg_context *ctx, void *marks, int64_t count);
+	hg_status (*mark)(hg_context *ctx, void *marks, int64_t k);
+	hg_status (*marks_read)(hg_context *ctx, void *marks, int64_t count, double *seconds);
+	/* The name, in the device's own profiler, of what is queued until the matching end; ranges
+	 * nest. Both are NULL where there is no such profiler. */
+	void (*range_begin)(const char *name);
+	void (*range_end)(void);
+
 	/* Graph building. Edge lists and `in` may lie in host memory; everything else is device memory.
 	 * A GPU streams the edges in chunks, so the scratch besides the results is small unless the
 	 * caller asks for `order`.

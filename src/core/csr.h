@@ -62,9 +62,14 @@ enum hg__part_order { HG__PARTS_NONE = 0, HG__PARTS_ALL, HG__PARTS_NEAR };
 struct hg__plan {
 	int64_t items, splits;
 	int32_t item_work;
-	int64_t *item_edge; /* [items + 1] device */
-	/* [items + 1] device; NULL: item k is row k (hg__plan_by_row) */
+	int64_t *item_edge; /* [items + 1] device; NULL: a plan of some rows (hg__plan_build_some) */
+	/* [items + 1] device; NULL: item k is row k (hg__plan_by_row), or a plan of some rows */
 	int32_t *item_row;
+	/* [items + 1] device: how many slots the items before item k use. With it, the slots that are
+	 * used have numbers without gaps: the head of item k is item_slot[k], its tail is
+	 * item_slot[k + 1] - 1, and those of a split row follow each other. */
+	int32_t *item_slot;
+	int64_t slots;      /* all that are used */
 	int32_t *split_row; /* [splits] device */
 	/* [splits] device: the first item with edges of the row */
 	int64_t *split_first;
@@ -77,6 +82,9 @@ struct hg__plan {
 	int tiles_tried;         /* 1: the first call of hg__graph_tiles has decided */
 	struct hg__dense *dense; /* core/plan_dense.h; NULL: the plan has none */
 	int dense_tried;         /* 1: the first call of hg__graph_dense has decided */
+	/* Of a batch in which some graphs have dense counts: a plan that has these and nothing else,
+	 * and the plan of the rows of all other graphs (hg__plan_build_some). NULL: neither. */
+	struct hg__plan *counted, *rest;
 };
 
 /* The largest distance by which a cut moves. Where the longest row has at most 64 edges it is that
@@ -121,6 +129,13 @@ static inline struct hg__plan hg__plan_by_row(const struct hg__csr *csr)
 HG_NODISCARD hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m,
                                       const int64_t *host_rowptr, enum hg__part_order order,
                                       struct hg__plan **plan);
+/* Builds the plan of some rows of a CSR, row[0] < row[1] < ... in host memory: what hg__plan_build
+ * would build of a CSR with these rows alone, but with the numbers of rows and entries that they
+ * have here. It has no arrays of items, which only number staging slots. So it is for kernels that
+ * take listed parts, and these write no other rows. order: not HG__PARTS_NONE. */
+HG_NODISCARD hg_status hg__plan_build_some(hg_context *ctx, int64_t rows, const int32_t *row,
+                                           const int64_t *host_rowptr, enum hg__part_order order,
+                                           struct hg__plan **plan);
 size_t hg__plan_bytes(const struct hg__plan *plan);
 /* An upper bound on hg__plan_bytes before the plan is built. listed: 1 if the plan lists its
  * parts. */
@@ -140,15 +155,26 @@ void hg__plan_free(hg_context *ctx, struct hg__plan *plan);
  * HG_ERR_UNSUPPORTED. */
 HG_NODISCARD hg_status hg__graph_csr(hg_graph *graph, struct hg__csr *csr);
 HG_NODISCARD hg_status hg__graph_csr_t(hg_graph *graph, int need_edge, struct hg__csr *csr_t);
+/* An orientation in which entry p has the index of its value in an edge tensor as its column. So it
+ * is the matrix [rows, m] that adds, with the kernels for neighbours, the values of the edges of
+ * each row. It has no tiles and no dense counts, which are those of neighbours. The graph keeps it.
+ * The first call for the forward orientation takes 4 m bytes of device memory. HG_ERR_UNSUPPORTED:
+ * more than INT32_MAX edges. */
+HG_NODISCARD hg_status hg__graph_by_edge(hg_graph *graph, int transposed,
+                                         const struct hg__csr **csr);
 /* Builds tiles for sums of unit weights over one orientation and attaches them to its plan, if they
  * make a sum of `cols` columns faster on this graph and leave `reserve` bytes of device memory
- * free. The first call for an orientation decides for good. */
+ * free, beside the staging of `staged` columns, which is what the sum stores of a row. The first
+ * call for an orientation decides for good. */
 HG_NODISCARD hg_status hg__graph_tiles(hg_graph *graph, int transposed, size_t reserve,
-                                       int64_t cols);
-/* Builds dense counts of one orientation of a batch of small graphs and attaches them to its plan,
- * if they make attention faster on this batch and leave `reserve` bytes of device memory free. The
- * first call for an orientation decides for good. */
+                                       int64_t cols, int64_t staged);
+/* Builds dense counts of one orientation of a batch, of all graphs or of some (core/plan_dense.h),
+ * and attaches them to its plan, if they make attention faster on this batch and leave `reserve`
+ * bytes of device memory free. The first call for an orientation decides for good. least: how many
+ * entries counts of some graphs must save; hg__graph_dense has HG__DENSE_SAVED. */
 HG_NODISCARD hg_status hg__graph_dense(hg_graph *graph, int transposed, size_t reserve);
+HG_NODISCARD hg_status hg__graph_dense_from(hg_graph *graph, int transposed, size_t reserve,
+                                            int64_t least);
 /* Device bytes that a graph holds, and the further bytes that its transpose (and `edge`) will take
  * when they are first needed. */
 size_t hg__graph_bytes(const hg_graph *graph);

@@ -1,10 +1,10 @@
 /* Tensors to and from DLPack. Export shares the memory of a tensor. Import copies into a new
- * tensor, in which rows may have another distance. */
+ * tensor, in which rows may have another distance, or shares memory that has our layout. */
 #include <string.h>
 
 #include "core/buffer.h"
 #include "core/dlpack_abi.h"
-#include "core/mat.h"
+#include "core/lent.h"
 
 /* The element types that both sides have. A DLPack bool is a byte of 0 or 1. */
 static const struct {
@@ -71,9 +71,9 @@ hg_status hg_tensor_to_dlpack(hg_tensor *tensor, void *stream,
 		                "to_dlpack: the pointer for the result is NULL");
 	hg_context *ctx = tensor->ctx;
 	if (!tensor->owned)
-		return hg__fail(
-		    ctx, HG_ERR_STATE,
-		    "to_dlpack: the tensor is a view of memory that a tape owns and reuses; copy it first");
+		return hg__fail(ctx, HG_ERR_STATE,
+		                "to_dlpack: the tensor is a view of memory that a tape owns and reuses; "
+		                "hg_tensor_export_copy copies it");
 	struct hg__buffer memory;
 	HG__TRY(hg__buffer_host(ctx, 1, sizeof(struct dlpack_export), "to_dlpack", &memory));
 	const hg_status status = ctx->backend->stream_publish(ctx, stream);
@@ -167,10 +167,9 @@ static hg_status copy_rows(hg_context *ctx, const struct hg__mat *to, const stru
 	              fit = HG__STAGING_BYTES / (wider * size);
 	const int64_t step = fit < 1 ? 1 : fit < to->rows ? fit : to->rows;
 	struct hg__buffer packed = {0}, source = {0};
-	HG__TRY(hg__buffer_host(ctx, (step - 1) * from->ld + from->cols, (size_t)size,
-	                        "from_dlpack: staging", &source));
-	hg_status status =
-	    hg__buffer_host(ctx, step * to->ld, (size_t)size, "from_dlpack: staging", &packed);
+	HG__TRY(hg__buffer_host(ctx, (step - 1) * from->ld + from->cols, (size_t)size, "copy: staging",
+	                        &source));
+	hg_status status = hg__buffer_host(ctx, step * to->ld, (size_t)size, "copy: staging", &packed);
 	for (int64_t r = 0; r < to->rows && status == HG_OK; r += step) {
 		const int64_t count = to->rows - r < step ? to->rows - r : step;
 		status = ctx->backend->copy_out(ctx, source.data, (char *)from->data + r * from->ld * size,
@@ -187,7 +186,7 @@ static hg_status copy_rows(hg_context *ctx, const struct hg__mat *to, const stru
 	return status;
 }
 
-static hg_status copy_matrix(hg_context *ctx, const struct hg__mat *to, const struct hg__mat *from)
+hg_status hg__copy_matrix(hg_context *ctx, const struct hg__mat *to, const struct hg__mat *from)
 {
 	if (!to->rows || !to->cols)
 		return HG_OK;
@@ -212,7 +211,7 @@ static hg_status import_tensor(hg_context *ctx, const struct hg__dl_tensor *from
 		/* copies to the host are not ordered after work on the stream */
 		status = ctx->backend->synchronize(ctx);
 	if (status == HG_OK)
-		status = copy_matrix(ctx, &tensor->mat, &view);
+		status = hg__copy_matrix(ctx, &tensor->mat, &view);
 	if (status < 0)
 		hg_tensor_free(tensor);
 	else
@@ -254,5 +253,64 @@ hg_status hg_tensor_from_dlpack_legacy(hg_context *ctx, struct DLManagedTensor *
 	HG__TRY(import_tensor(ctx, &in->tensor, stream, out));
 	if (in->deleter)
 		in->deleter(in);
+	return HG_OK;
+}
+
+/* ---- sharing ---- */
+
+/* Vectors of 16 bytes are what kernels read; all allocators align to that at least. */
+#define SHARED_ALIGNMENT 16
+
+/* A tensor of ours has no elements beside those of its rows, except where hg__leading asks for
+ * them, and may be written. */
+static hg_status check_shareable(hg_context *ctx, const struct hg__mat *view, uint64_t flags)
+{
+	if (flags & HG__DL_READ_ONLY)
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "share_dlpack: the memory is read-only");
+	if (view->ld != view->cols || hg__leading(view->cols) != view->cols)
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
+		                "share_dlpack: %lld columns in rows %lld elements apart, expected 1, 2, 4 "
+		                "or a multiple of 8, without a gap",
+		                (long long)view->cols, (long long)view->ld);
+	if ((uintptr_t)view->data % SHARED_ALIGNMENT)
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "share_dlpack: data is not aligned to %d bytes",
+		                SHARED_ALIGNMENT);
+	return HG_OK;
+}
+
+static hg_status share_tensor(hg_context *ctx, const struct hg__dl_tensor *from, uint64_t flags,
+                              void *stream, struct hg__lent **lent)
+{
+	struct hg__mat view = {NULL, 0, 0, 0, HG_F32};
+	HG__TRY(read_view(ctx, from, &view));
+	if (view.rows <= 1)
+		view.ld = view.cols;
+	HG__TRY(check_shareable(ctx, &view, flags));
+	HG__TRY(ctx->backend->stream_await(ctx, stream));
+	return hg__tensor_lent(ctx, view, lent);
+}
+
+hg_status hg_tensor_share_dlpack(hg_context *ctx, struct DLManagedTensorVersioned *in, void *stream,
+                                 hg_tensor **out)
+{
+	HG__TRY(check_call(ctx, in, out));
+	if (in->version.major != HG__DL_MAJOR)
+		return hg__fail(ctx, HG_ERR_ARG, "share_dlpack: version %u.%u, expected %d.x",
+		                (unsigned)in->version.major, (unsigned)in->version.minor, HG__DL_MAJOR);
+	struct hg__lent *lent;
+	HG__TRY(share_tensor(ctx, &in->tensor, in->flags, stream, &lent));
+	lent->lender = in;
+	*out = &lent->tensor;
+	return HG_OK;
+}
+
+hg_status hg_tensor_share_dlpack_legacy(hg_context *ctx, struct DLManagedTensor *in, void *stream,
+                                        hg_tensor **out)
+{
+	HG__TRY(check_call(ctx, in, out));
+	struct hg__lent *lent;
+	HG__TRY(share_tensor(ctx, &in->tensor, 0, stream, &lent));
+	lent->legacy_lender = in;
+	*out = &lent->tensor;
 	return HG_OK;
 }

@@ -31,7 +31,7 @@ static const size_t buffer_at[] = {
     offsetof(hg_graph, edge_t),      offsetof(hg_graph, inverse_row),
     offsetof(hg_graph, inverse_col), offsetof(hg_graph, root_row),
     offsetof(hg_graph, root_col),    offsetof(hg_graph, batch_ptr),
-    offsetof(hg_graph, batch_id),
+    offsetof(hg_graph, batch_id),    offsetof(hg_graph, place),
 };
 #define BUFFERS (sizeof buffer_at / sizeof buffer_at[0])
 

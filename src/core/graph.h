@@ -21,6 +21,12 @@ struct hg_graph {
 	struct hg__buffer rowptr_t, col_t, edge_t; /* device: int64 [cols+1], int32 [m], uint32 [m] */
 	struct hg__plan *plan_t;
 
+	/* Both orientations with edges in place of columns (hg__graph_by_edge), and their plans, which
+	 * share the arrays of `plan` and `plan_t`. */
+	struct hg__buffer place; /* device: int32 [m], 0 .. m-1 */
+	struct hg__csr by_edge[2];
+	struct hg__plan plan_by_edge[2];
+
 	/* f32 factors of the normalisations: 1/d and 1/sqrt(d) of rows and of columns. */
 	struct hg__buffer inverse_row, inverse_col, root_row, root_col;
 

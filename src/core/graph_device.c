@@ -131,6 +131,48 @@ hg_status hg__graph_csr_t(hg_graph *g, int need_edge, struct hg__csr *csr_t)
 	return HG_OK;
 }
 
+/* 0 .. m-1 in device memory. */
+static hg_status places(hg_graph *g)
+{
+	struct hg__buffer host;
+	if (g->place.bytes || !g->m)
+		return HG_OK;
+	HG__TRY(hg__buffer_host(g->ctx, g->m, sizeof(int32_t), "graph: places of edges", &host));
+	for (int64_t e = 0; e < g->m; e++)
+		((int32_t *)host.data)[e] = (int32_t)e;
+	const hg_status status = hg__buffer_upload(g->ctx, g->m, sizeof(int32_t), host.data,
+	                                           "graph: places of edges", &g->place);
+	hg__buffer_free(g->ctx, &host);
+	return status;
+}
+
+hg_status hg__graph_by_edge(hg_graph *g, int transposed, const struct hg__csr **csr)
+{
+	struct hg__csr from;
+	struct hg__plan *plan = &g->plan_by_edge[transposed];
+	if (g->m > INT32_MAX)
+		return hg__fail(g->ctx, HG_ERR_UNSUPPORTED,
+		                "graph: %lld edges; sums over values of edges are for at most %lld",
+		                (long long)g->m, (long long)INT32_MAX);
+	HG__TRY(transposed ? hg__graph_csr_t(g, 1, &from) : hg__graph_csr(g, &from));
+	if (!from.edge)
+		HG__TRY(places(g));
+	*plan = *from.plan;
+	plan->tiles = NULL;
+	plan->dense = NULL;
+	plan->counted = plan->rest = NULL;
+	g->by_edge[transposed] = (struct hg__csr){from.rows,
+	                                          g->m,
+	                                          g->m,
+	                                          from.rowptr,
+	                                          from.edge ? (const int32_t *)(const void *)from.edge
+	                                                    : (const int32_t *)g->place.data,
+	                                          NULL,
+	                                          plan};
+	*csr = &g->by_edge[transposed];
+	return HG_OK;
+}
+
 typedef void (*degree_function)(int64_t n, const int64_t *ptr, float *out);
 
 /* Uploads f(degree) for each of n nodes; ptr is a host array. */

@@ -27,9 +27,9 @@ static hg_status sample_and_build(const hg_graph *g, const struct hg__csr *csr,
 	return HG_OK;
 }
 
-hg_status hg__graph_tiles(hg_graph *g, int transposed, size_t reserve, int64_t cols)
+hg_status hg__graph_tiles(hg_graph *g, int transposed, size_t reserve, int64_t cols, int64_t staged)
 {
-	const struct hg__tile_terms terms = {hg__tiles_least_reuse(g->m), reserve, cols};
+	const struct hg__tile_terms terms = {hg__tiles_least_reuse(g->m), reserve, staged};
 	struct hg__csr csr;
 	struct hg__buffer host;
 	if (!g->ctx->backend->tiles_count || g->m < HG__TILE_ENTRIES || cols < HG__TILE_WIDTH)

@@ -82,6 +82,23 @@ static void find_splits(const int64_t *rowptr, struct hg__host_plan *p)
 	}
 }
 
+/* Numbers the slots that are used, in the order of items. An item uses its head if it finishes a
+ * row that began in an earlier item, and its tail if it has edges of a row that it does not
+ * finish. */
+static void number_slots(const int64_t *rowptr, struct hg__host_plan *p)
+{
+	int64_t slots = 0;
+	for (int64_t k = 0; k < p->items; k++) {
+		const int head =
+		    p->row[k] < p->row[k + 1] &&
+		    rowptr[p->row[k]]<p->edge[k], tail = p->edge[k + 1]> rowptr[p->row[k + 1]] &&
+		    p->edge[k + 1] > p->edge[k];
+		p->slot[k] = (int32_t)slots;
+		slots += head + tail;
+	}
+	p->slot[p->items] = (int32_t)slots;
+}
+
 static int64_t longest_row(int64_t rows, const int64_t *rowptr)
 {
 	int64_t longest = 0;
@@ -106,19 +123,46 @@ size_t hg__plan_most_bytes(int64_t rows, int64_t m, int listed)
 	       (listed ? (size_t)(rows + items) * sizeof(struct hg__plan_part) : 0);
 }
 
+/* Builds the plan of rows with these row pointers. of_row, of_ptr: see struct hg__host_plan. */
+static hg_status build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *rowptr,
+                       const int32_t *of_row, const int64_t *of_ptr, enum hg__part_order order,
+                       struct hg__plan **plan)
+{
+	const int64_t most = most_items(rows, m);
+	const int32_t work = choose_work(rows, m);
+	struct hg__host_plan p;
+	HG__TRY(hg__host_plan_alloc(ctx, most, most + 1, &p));
+	p.work = work;
+	p.of_row = of_row;
+	p.of_ptr = of_ptr;
+	cut_into_items(rows, m, rowptr, work, hg__plan_reach(work, longest_row(rows, rowptr)), &p);
+	find_splits(rowptr, &p);
+	number_slots(rowptr, &p);
+	for (int64_t s = 0; of_row && s < p.splits; s++)
+		p.split[s] = of_row[p.split[s]];
+	const hg_status status = hg__plan_store(ctx, &p, rows, rowptr, order, plan);
+	hg__host_plan_free(ctx, &p);
+	return status;
+}
+
 hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr,
                          enum hg__part_order order, struct hg__plan **plan)
 {
 	*plan = NULL;
-	const int32_t work = choose_work(rows, m);
-	const int64_t most = most_items(rows, m);
-	struct hg__host_plan p;
-	HG__TRY(hg__host_plan_alloc(ctx, most, most + 1, &p));
-	p.work = work;
-	cut_into_items(rows, m, host_rowptr, work, hg__plan_reach(work, longest_row(rows, host_rowptr)),
-	               &p);
-	find_splits(host_rowptr, &p);
-	const hg_status status = hg__plan_store(ctx, &p, rows, host_rowptr, order, plan);
-	hg__host_plan_free(ctx, &p);
+	return build(ctx, rows, m, host_rowptr, NULL, NULL, order, plan);
+}
+
+hg_status hg__plan_build_some(hg_context *ctx, int64_t rows, const int32_t *row,
+                              const int64_t *host_rowptr, enum hg__part_order order,
+                              struct hg__plan **plan)
+{
+	struct hg__buffer memory;
+	*plan = NULL;
+	HG__TRY(hg__buffer_host(ctx, rows + 1, sizeof(int64_t), "plan: rowptr of some rows", &memory));
+	int64_t *rowptr = memory.data;
+	for (int64_t r = 0; r < rows; r++)
+		rowptr[r + 1] = rowptr[r] + host_rowptr[row[r] + 1] - host_rowptr[row[r]];
+	const hg_status status = build(ctx, rows, rowptr[rows], rowptr, row, host_rowptr, order, plan);
+	hg__buffer_free(ctx, &memory);
 	return status;
 }

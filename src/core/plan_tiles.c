@@ -102,7 +102,7 @@ static hg_status make_if_memory_allows(hg_context *ctx, const struct hg__csr *cs
 	struct hg__tile_cut cut;
 	size_t room = 0;
 	HG__TRY(hg__tiles_cut(ctx, hg__tile_windows(csr->rows), listed, &cut));
-	const size_t needed = bytes_of_cut(&cut) + hg__tiles_staging(cut.slots, terms->cols);
+	const size_t needed = bytes_of_cut(&cut) + hg__tiles_staging(cut.slots, terms->staged);
 	hg_status status = hg__device_room(ctx, &room);
 	if (status == HG_OK && (needed > room || terms->reserve > room - needed))
 		hg__log(ctx, HG_LOG_INFO,

@@ -91,11 +91,11 @@ static inline int64_t hg__tile_work(int64_t listed)
 double hg__tiles_least_reuse(int64_t entries); /* entries >= HG__TILE_ENTRIES */
 
 /* The conditions under which tiles are built: their reuse is at least `reuse`, and device memory
- * then still has room for `reserve` bytes and for the staging of `cols` columns. */
+ * then still has room for `reserve` bytes and for the staging of `staged` columns. */
 struct hg__tile_terms {
 	double reuse;
 	size_t reserve;
-	int64_t cols;
+	int64_t staged;
 };
 
 /* Estimates the reuse from a sample of at most 64 windows, about a million entries. Only csr.col is

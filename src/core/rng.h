@@ -12,13 +12,26 @@ struct hg__rng4 {
 	uint32_t w[4];
 };
 
+/* a * b. nvcc would compute it as a product of 64-bit numbers, with one more instruction. */
+HG_HD static inline uint64_t hg__wide_product(uint32_t a, uint32_t b)
+{
+#ifdef __CUDA_ARCH__
+	uint64_t product;
+	asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+	return product;
+#else
+	return (uint64_t)a * b;
+#endif
+}
+
 HG_HD static inline struct hg__rng4 hg__philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2,
                                                uint32_t c3)
 {
 	uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
 	struct hg__rng4 x = {{c0, c1, c2, c3}};
 	for (int round = 0; round < 10; round++) {
-		const uint64_t a = (uint64_t)0xD2511F53u * x.w[0], b = (uint64_t)0xCD9E8D57u * x.w[2];
+		const uint64_t a = hg__wide_product(0xD2511F53u, x.w[0]),
+		               b = hg__wide_product(0xCD9E8D57u, x.w[2]);
 		const struct hg__rng4 y = {{(uint32_t)(b >> 32) ^ x.w[1] ^ k0, (uint32_t)b,
 		                            (uint32_t)(a >> 32) ^ x.w[3] ^ k1, (uint32_t)a}};
 		x = y;

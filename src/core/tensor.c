@@ -1,7 +1,8 @@
 /* Tensors: creation, release, what they report of themselves, and transfer from and to the host. */
 #include "core/buffer.h"
 #include "core/convert.h"
-#include "core/mat.h"
+#include "core/dlpack_abi.h"
+#include "core/lent.h"
 
 static hg_status check_extent(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols)
 {
@@ -17,18 +18,24 @@ static hg_status check_extent(hg_context *ctx, hg_dtype dtype, int64_t rows, int
 	return HG_OK;
 }
 
-hg_status hg_tensor_create(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols,
-                           hg_tensor **tensor)
+hg_status hg__tensor_lent(hg_context *ctx, struct hg__mat mat, struct hg__lent **lent)
 {
-	if (tensor)
-		*tensor = NULL;
-	if (!ctx || !tensor)
-		return hg__fail(ctx, HG_ERR_ARG, "tensor: the pointer for the result is NULL");
-	HG__TRY(check_extent(ctx, dtype, rows, cols));
+	struct hg__buffer self = {0};
+	HG__TRY(hg__buffer_host(ctx, 1, sizeof(struct hg__lent), "tensor", &self));
+	*lent = self.data;
+	(*lent)->tensor = hg__tensor_view(ctx, mat);
+	(*lent)->tensor.owned = HG__LENT;
+	hg__context_hold(ctx);
+	return HG_OK;
+}
+
+hg_status hg__tensor_make(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols, int64_t ld,
+                          hg_tensor **tensor)
+{
+	const struct hg__mat mat = {NULL, rows, cols, ld, dtype};
 	struct hg__buffer self = {0};
 	HG__TRY(hg__buffer_host(ctx, 1, sizeof(hg_tensor), "tensor", &self));
 	hg_tensor *t = self.data;
-	const struct hg__mat mat = {NULL, rows, cols, hg__leading(cols), dtype};
 	*t = hg__tensor_view(ctx, mat);
 	t->owned = 1;
 	hg__context_hold(ctx);
@@ -47,13 +54,42 @@ hg_status hg_tensor_create(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_
 	return status;
 }
 
+hg_status hg_tensor_create(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols,
+                           hg_tensor **tensor)
+{
+	if (tensor)
+		*tensor = NULL;
+	if (!ctx || !tensor)
+		return hg__fail(ctx, HG_ERR_ARG, "tensor: the pointer for the result is NULL");
+	HG__TRY(check_extent(ctx, dtype, rows, cols));
+	return hg__tensor_make(ctx, dtype, rows, cols, hg__leading(cols), tensor);
+}
+
+/* Gives memory back to the library that lent it, which may use it again at once: queued work that
+ * reads it has run before. */
+static void give_back(struct hg__lent *lent)
+{
+	hg_context *ctx = lent->tensor.ctx;
+	if (ctx->backend->synchronize(ctx) < 0)
+		hg__log(ctx, HG_LOG_ERROR, "%s: while a borrowed tensor was given back", ctx->message);
+	if (lent->lender && lent->lender->deleter)
+		lent->lender->deleter(lent->lender);
+	if (lent->legacy_lender && lent->legacy_lender->deleter)
+		lent->legacy_lender->deleter(lent->legacy_lender);
+	hg__host_free(ctx, lent, sizeof *lent);
+}
+
 void hg_tensor_free(hg_tensor *tensor)
 {
 	if (!tensor || !tensor->owned || --tensor->refs > 0)
 		return;
 	hg_context *ctx = tensor->ctx;
-	hg__device_free(ctx, tensor->mat.data, tensor->bytes);
-	hg__host_free(ctx, tensor, sizeof *tensor);
+	if (tensor->owned == HG__LENT) {
+		give_back((struct hg__lent *)tensor);
+	} else {
+		hg__device_free(ctx, tensor->mat.data, tensor->bytes);
+		hg__host_free(ctx, tensor, sizeof *tensor);
+	}
 	hg__context_release(ctx);
 }
 

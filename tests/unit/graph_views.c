@@ -37,6 +37,40 @@ static void check_transpose(hg_context *ctx, const struct coo *edges, hg_graph *
 	free(tc);
 }
 
+/* With edges in place of columns both orientations have the same rows, and the second one takes no
+ * memory. */
+static void rows_of_edges_name_their_own(void)
+{
+	hg_context *ctx = test_context();
+	for (int i = 0; i < 18; i++) {
+		struct coo edges = random_edges(i % KINDS);
+		hg_graph *g = coo_to_graph(ctx, &edges);
+		for (int transposed = 0; transposed < 2; transposed++) {
+			const struct hg__csr *by_edge = NULL, *again = NULL;
+			struct hg__csr from;
+			CHECK_OK(transposed ? hg__graph_csr_t(g, 1, &from) : hg__graph_csr(g, &from));
+			const size_t before = ctx->current_bytes;
+			CHECK_OK(hg__graph_by_edge(g, transposed, &by_edge));
+			CHECK_EQ_I(ctx->current_bytes - before,
+			           transposed ? 0 : (size_t)edges.m * sizeof(int32_t));
+			CHECK_OK(hg__graph_by_edge(g, transposed, &again));
+			CHECK(again == by_edge && by_edge->rows == from.rows && by_edge->cols == edges.m &&
+			      by_edge->m == edges.m && by_edge->rowptr == from.rowptr && !by_edge->edge);
+			CHECK(by_edge->plan->items == from.plan->items && !by_edge->plan->tiles);
+			int32_t *col = fetch(ctx, by_edge->col, edges.m, sizeof *col);
+			uint32_t *edge = from.edge ? fetch(ctx, from.edge, edges.m, sizeof *edge) : NULL;
+			for (int64_t p = 0; p < edges.m; p++)
+				CHECK_EQ_I(col[p], edge ? (int64_t)edge[p] : p);
+			free(edge);
+			free(col);
+		}
+		coo_free(&edges);
+		hg_graph_free(g);
+	}
+	CHECK_EQ_I(ctx->current_bytes, ctx->workspace_bytes);
+	hg_context_free(ctx);
+}
+
 static void transpose_has_the_edges_reversed(void)
 {
 	hg_context *ctx = test_context();
@@ -171,6 +205,7 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(transpose_has_the_edges_reversed),
+	    TEST(rows_of_edges_name_their_own),
 	    TEST(edge_maps_are_limited_to_32_bits),
 	    TEST(norms_are_powers_of_degrees),
 	    TEST(weights_come_in_both_types),

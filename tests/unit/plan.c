@@ -8,8 +8,8 @@
 /* Plans, downloaded and compared with what core/csr.h promises of them, by brute force. */
 
 struct host_plan {
-	int64_t items, splits, *edge, *first, *last;
-	int32_t work, *row, *split;
+	int64_t items, splits, slots, *edge, *first, *last;
+	int32_t work, *row, *slot, *split;
 };
 
 static void *fetch(hg_context *ctx, const void *device, int64_t count, size_t size)
@@ -23,9 +23,11 @@ static void *fetch(hg_context *ctx, const void *device, int64_t count, size_t si
 
 static struct host_plan fetch_plan(hg_context *ctx, const struct hg__plan *p)
 {
-	struct host_plan h = {p->items, p->splits, NULL, NULL, NULL, p->item_work, NULL, NULL};
+	struct host_plan h = {
+	    .items = p->items, .splits = p->splits, .slots = p->slots, .work = p->item_work};
 	h.edge = fetch(ctx, p->item_edge, p->items + 1, sizeof *h.edge);
 	h.row = fetch(ctx, p->item_row, p->items + 1, sizeof *h.row);
+	h.slot = fetch(ctx, p->item_slot, p->items + 1, sizeof *h.slot);
 	h.split = fetch(ctx, p->split_row, p->splits, sizeof *h.split);
 	h.first = fetch(ctx, p->split_first, p->splits, sizeof *h.first);
 	h.last = fetch(ctx, p->split_last, p->splits, sizeof *h.last);
@@ -38,6 +40,7 @@ static void free_plan(struct host_plan *h)
 	free(h->first);
 	free(h->last);
 	free(h->row);
+	free(h->slot);
 	free(h->split);
 }
 
@@ -97,6 +100,7 @@ static void run_as_a_kernel(const struct host_plan *p, int64_t rows, int64_t m,
 		}
 	}
 	CHECK_EQ_I(seen, m);
+	int64_t number = 0; /* the slots that are used have numbers without gaps */
 	for (int64_t s = 0; s < p->splits; s++) {
 		CHECK(p->first[s] < p->last[s] && p->last[s] < p->items &&
 		      (s == 0 || p->split[s] > p->split[s - 1]));
@@ -104,9 +108,12 @@ static void run_as_a_kernel(const struct host_plan *p, int64_t rows, int64_t m,
 			const int64_t place = k < p->last[s] ? 2 * k + 1 : 2 * k;
 			CHECK(used[place] == 1);
 			used[place] = 2; /* each slot is added once */
+			CHECK_EQ_I(k < p->last[s] ? p->slot[k + 1] - 1 : p->slot[k], number);
+			number++;
 			sum[p->split[s]] += slot[place];
 		}
 	}
+	CHECK_EQ_I(number, p->slots);
 	for (int64_t i = 0; i < 2 * p->items; i++)
 		CHECK(used[i] != 1); /* and all of them are */
 	free(slot);
@@ -358,6 +365,77 @@ static void small_graphs_have_short_items_and_large_ones_long(void)
 	hg_context_free(ctx);
 }
 
+/* The plan of some rows is that of a CSR with these rows alone, with other numbers of rows and
+ * entries. */
+static void check_some(hg_context *ctx, int64_t rows, const int32_t *row, const int64_t *host,
+                       enum hg__part_order order)
+{
+	int64_t *alone = calloc((size_t)rows + 1, sizeof *alone);
+	struct hg__plan *plan, *expected;
+	CHECK(alone);
+	for (int64_t r = 0; r < rows; r++)
+		alone[r + 1] = alone[r] + host[row[r] + 1] - host[row[r]];
+	CHECK_OK(hg__plan_build(ctx, rows, alone[rows], alone, order, &expected));
+	const size_t before = ctx->current_bytes;
+	CHECK_OK(hg__plan_build_some(ctx, rows, row, host, order, &plan));
+	CHECK_EQ_I(hg__plan_bytes(plan), ctx->current_bytes - before);
+	CHECK(!plan->item_edge && !plan->item_row && plan->item_work == expected->item_work);
+	CHECK(plan->items == expected->items && plan->splits == expected->splits &&
+	      plan->parts == expected->parts);
+	CHECK(memcmp(plan->part_class, expected->part_class, sizeof plan->part_class) == 0);
+	struct hg__plan_part *part = fetch(ctx, plan->part, plan->parts, sizeof *part),
+	                     *of = fetch(ctx, expected->part, plan->parts, sizeof *of);
+	for (int64_t i = 0; i < plan->parts; i++) {
+		CHECK_EQ_I(part[i].row, row[of[i].row]);
+		CHECK_EQ_I(part[i].slot, of[i].slot);
+		CHECK_EQ_I(hg__part_entries(&part[i]), hg__part_entries(&of[i]));
+		CHECK_EQ_I(hg__part_begin(&part[i]) - host[part[i].row],
+		           hg__part_begin(&of[i]) - alone[of[i].row]);
+	}
+	int32_t *split = fetch(ctx, plan->split_row, plan->splits, sizeof *split),
+	        *split_of = fetch(ctx, expected->split_row, plan->splits, sizeof *split_of);
+	for (int64_t s = 0; s < plan->splits; s++)
+		CHECK_EQ_I(split[s], row[split_of[s]]);
+	for (int which = 0; which < 2; which++) {
+		int64_t *a = fetch(ctx, which ? plan->split_last : plan->split_first, plan->splits, 8),
+		        *b = fetch(ctx, which ? expected->split_last : expected->split_first, plan->splits,
+		                   8);
+		CHECK(memcmp(a, b, (size_t)plan->splits * sizeof *a) == 0);
+		free(a);
+		free(b);
+	}
+	free(split);
+	free(split_of);
+	free(part);
+	free(of);
+	free(alone);
+	hg__plan_free(ctx, plan);
+	hg__plan_free(ctx, expected);
+}
+
+static void plans_of_some_rows(void)
+{
+	hg_context *ctx = test_context();
+	for (int i = 0; i < 60; i++) {
+		const int64_t rows = 1 + test_below(2000), every = 1 + test_below(5);
+		int64_t *degree = calloc((size_t)rows, sizeof *degree), some = 0;
+		int32_t *row = calloc((size_t)rows, sizeof *row);
+		CHECK(degree && row);
+		for (int64_t r = 0; r < rows; r++) {
+			degree[r] = (int64_t)(3 / (test_uniform() + 1e-3)) - 4;
+			degree[r] = degree[r] < 0 ? 0 : degree[r];
+			if (test_below(every) == 0)
+				row[some++] = (int32_t)r;
+		}
+		int64_t *rowptr = pointers(rows, degree);
+		check_some(ctx, some, row, rowptr, i % 2 ? HG__PARTS_ALL : HG__PARTS_NEAR);
+		free(rowptr);
+		free(degree);
+		free(row);
+	}
+	hg_context_free(ctx);
+}
+
 static hg_status scene(hg_context *ctx)
 {
 	const int64_t rowptr[] = {0, 0, 100, 100, 130};
@@ -367,9 +445,21 @@ static hg_status scene(hg_context *ctx)
 	return status;
 }
 
+static hg_status scene_of_some(hg_context *ctx)
+{
+	const int64_t rowptr[] = {0, 0, 100, 100, 130};
+	const int32_t row[] = {1, 2};
+	struct hg__plan *plan = NULL;
+	const hg_status status = hg__plan_build_some(ctx, 2, row, rowptr, HG__PARTS_NEAR, &plan);
+	hg__plan_free(ctx, plan);
+	return status;
+}
+
 static void failed_allocations_are_reported(void)
 {
-	CHECK_EQ_I(faulty_sweep(scene), 1 + 5 + 5 + 3);
+	CHECK_EQ_I(faulty_sweep(scene), 1 + 6 + 6 + 3);
+	/* pointers of the rows, and of items only slots on the device */
+	CHECK_EQ_I(faulty_sweep(scene_of_some), 1 + 1 + 6 + 4 + 3);
 }
 
 int main(int argc, char **argv)
@@ -382,6 +472,7 @@ int main(int argc, char **argv)
 	    TEST(rows_may_end_at_cuts),
 	    TEST(plans_of_random_graphs),
 	    TEST(small_graphs_have_short_items_and_large_ones_long),
+	    TEST(plans_of_some_rows),
 	    TEST(failed_allocations_are_reported),
 	};
 	return RUN_TESTS(argc, argv, cases);

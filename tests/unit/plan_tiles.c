@@ -267,7 +267,8 @@ static void tiles_are_built_only_on_the_terms(void)
 	CHECK_OK(hg__tiles_build(ctx, &t.csr, t.host.rowptr, &kept, &t.tiles));
 	CHECK((t.tiles != NULL) == (ctx->backend->tiles_count != NULL));
 	CHECK_EQ_I(hg__tiles_bytes(t.tiles), t.tiles ? 64 * 8 + 16 : 0);
-	CHECK_OK(hg__graph_tiles(t.graph, 0, 0, 64)); /* the graph is too small for tiles of its own */
+	/* the graph is too small for tiles of its own */
+	CHECK_OK(hg__graph_tiles(t.graph, 0, 0, 64, 64));
 	CHECK(t.csr.plan->tiles == NULL);
 	tiled_close(&t, ctx);
 	hg_context_free(ctx);
@@ -295,16 +296,16 @@ static void large_graph_gets_tiles_once(void)
 	struct hg__csr csr, csr_t;
 	CHECK_OK(hg__graph_csr(graph, &csr));
 	const size_t before = hg__graph_bytes(graph);
-	CHECK_OK(hg__graph_tiles(graph, 0, 0, HG__TILE_WIDTH - 1)); /* too narrow */
+	CHECK_OK(hg__graph_tiles(graph, 0, 0, HG__TILE_WIDTH - 1, 64)); /* too narrow */
 	CHECK(csr.plan->tiles == NULL);
-	CHECK_OK(hg__graph_tiles(graph, 0, 0, 64));
+	CHECK_OK(hg__graph_tiles(graph, 0, 0, 64, 64));
 	const struct hg__tiles *tiles = csr.plan->tiles;
 	CHECK((tiles != NULL) == (ctx->backend->tiles_count != NULL));
 	CHECK_EQ_I(hg__graph_bytes(graph) - before, hg__tiles_bytes(tiles));
 	CHECK_EQ_I(tiles ? tiles->columns : NODES * 8, NODES * 8);
-	CHECK_OK(hg__graph_tiles(graph, 0, 0, 64));
+	CHECK_OK(hg__graph_tiles(graph, 0, 0, 64, 64));
 	CHECK(csr.plan->tiles == tiles);
-	CHECK_OK(hg__graph_tiles(graph, 1, 0, 64));
+	CHECK_OK(hg__graph_tiles(graph, 1, 0, 64, 64));
 	CHECK_OK(hg__graph_csr_t(graph, 0, &csr_t));
 	CHECK((csr_t.plan->tiles != NULL) == (tiles != NULL) && csr_t.plan != csr.plan);
 	hg_graph_free(graph);
@@ -329,7 +330,7 @@ static void graph_without_memory_gets_no_tiles(void)
 	struct hg__csr csr;
 	CHECK_OK(hg__graph_csr(graph, &csr));
 	ctx->memory_limit = ctx->current_bytes + 1000;
-	CHECK_OK(hg__graph_tiles(graph, 0, 0, 64));
+	CHECK_OK(hg__graph_tiles(graph, 0, 0, 64, 64));
 	CHECK(csr.plan->tiles == NULL);
 	hg_graph_free(graph);
 	hg_context_free(ctx);

@@ -1,0 +1,74 @@
+/* Parts of a graph as graphs of their own. A node of a whole block keeps its row, its column and
+ * its degrees, so what bounds the graph bounds every part of it, and proofs made with these bounds
+ * are the same for all parts. */
+#include "core/graph_blocks.h"
+
+/* A matrix that loses rows has shorter columns, and a factor 1/d'(j) of a column becomes larger. No
+ * factor is above 1, so the plain sums bound the normalised ones. */
+static void loosen(hg_graph_facts *f)
+{
+	for (int norm = 0; norm < HG_NORMS; norm++) {
+		f->norm_row_sum[norm] = f->max_row_sum;
+		f->norm_col_sum[norm] = f->max_col_sum;
+	}
+	f->symmetric = 0;
+}
+
+hg_status hg__part_facts_get(hg_graph *whole, int blocks, struct hg__part_facts *of)
+{
+	float least, positive;
+	HG__TRY(hg__graph_know(whole));
+	HG__TRY(hg__graph_least_weight(whole, &least, &positive));
+	*of = (struct hg__part_facts){.facts = whole->facts,
+	                              .pattern_symmetric = blocks && whole->pattern_symmetric,
+	                              .least_weight = least,
+	                              .least_positive = positive,
+	                              .batch_max = whole->batch_max,
+	                              .batch_min = whole->batch_min};
+	of->facts.empty_rows = of->facts.empty_cols = of->facts.self_loops = 0;
+	if (!blocks)
+		loosen(&of->facts);
+	return HG_OK;
+}
+
+static hg_status copy_arrays(hg_graph *g, const struct hg__part *p)
+{
+	hg_context *ctx = g->ctx;
+	HG__TRY(hg__buffer_upload(ctx, p->rows + 1, sizeof *p->rowptr, p->rowptr, "graph: rowptr",
+	                          &g->rowptr));
+	HG__TRY(hg__buffer_upload(ctx, p->m, sizeof *p->col, p->col, "graph: col", &g->col));
+	if (p->weight)
+		HG__TRY(hg__buffer_upload(ctx, p->m, sizeof *p->weight, p->weight, "graph: weight",
+		                          &g->weight));
+	if (!p->count)
+		return HG_OK;
+	HG__TRY(
+	    hg__buffer_upload(ctx, p->count + 1, sizeof *p->ptr, p->ptr, "batch: ptr", &g->batch_ptr));
+	return hg__buffer_upload(ctx, p->rows, sizeof *p->id, p->id, "batch: id", &g->batch_id);
+}
+
+hg_status hg__graph_of_part(hg_context *ctx, const struct hg__part *p,
+                            const struct hg__part_facts *of, hg_graph **graph)
+{
+	hg_graph *g = NULL;
+	*graph = NULL;
+	HG__TRY(hg__graph_new(ctx, p->rows, p->cols, p->m, &g));
+	const hg_status status = copy_arrays(g, p);
+	if (status < 0) {
+		hg_graph_free(g);
+		return status;
+	}
+	g->facts = of->facts;
+	g->pattern_symmetric = of->pattern_symmetric;
+	g->least_weight = of->least_weight;
+	g->least_positive = of->least_positive;
+	g->facts_known = g->least_weight_known = 1;
+	if (p->count) {
+		g->batch = p->count;
+		g->batch_set = 1;
+		g->batch_max = of->batch_max;
+		g->batch_min = of->batch_min;
+	}
+	*graph = g;
+	return HG_OK;
+}

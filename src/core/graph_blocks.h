@@ -1,0 +1,39 @@
+#ifndef HG_CORE_GRAPH_BLOCKS_H
+#define HG_CORE_GRAPH_BLOCKS_H
+
+#include "core/graph.h"
+
+HG_EXTERN_C_BEGIN
+
+/* A graph that is a part of another one, of which its facts are known: whole graphs of a batch, or
+ * some rows of a matrix. It is made without a check or a pass over its edges. */
+
+/* What holds for every part of a graph. Bounds are bounds, numbers that count are 0. */
+struct hg__part_facts {
+	hg_graph_facts facts;
+	int pattern_symmetric;
+	float least_weight, least_positive;
+	int64_t batch_max, batch_min;
+};
+/* Reads them from the whole graph. blocks 1: a part is whole graphs of its batch, so nodes keep
+ * their degrees; 0: some of its rows, with all columns. */
+HG_NODISCARD hg_status hg__part_facts_get(hg_graph *whole, int blocks,
+                                          struct hg__part_facts *facts);
+
+/* The host arrays of a part, as hg_graph_from_csr and hg_graph_set_batch accept them, with sorted
+ * rows. */
+struct hg__part {
+	int64_t rows, cols, m;
+	const int64_t *rowptr;
+	const int32_t *col;
+	const float *weight; /* NULL: all 1 */
+	int64_t count;       /* graphs of the batch; 0: it is none */
+	const int64_t *ptr;  /* [count + 1] */
+	const int32_t *id;   /* [rows] the graph of each node */
+};
+/* A new graph with a copy of the arrays. */
+HG_NODISCARD hg_status hg__graph_of_part(hg_context *ctx, const struct hg__part *part,
+                                         const struct hg__part_facts *facts, hg_graph **graph);
+
+HG_EXTERN_C_END
+#endif
