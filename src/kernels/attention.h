@@ -7,6 +7,7 @@
 #include "core/csr.h"
 #include "core/mat.h"
 #include "halfgraph/ops_attention.h"
+#include "kernels/epilogue.h"
 #include "kernels/overflow.h"
 #include "precision/hostdevice.h"
 
@@ -22,10 +23,15 @@ HG_EXTERN_C_BEGIN
  * on the two nodes, not on the position of the edge, so the backward pass finds it from either
  * end, and duplicates of an edge share it. */
 struct hg__attention_dropout {
-	float p; /* 0: no dropout */
+	float p; /* 0: no dropout; hg__attention_drops */
 	uint64_t key;
-	const int64_t *step; /* device memory */
+	const int64_t *step; /* device memory; needed if p > 0 */
 };
+/* Whether p is in [0, 1 - 2^-17), where something is kept: above it the threshold is 2^16. */
+HG_HD static inline int hg__attention_drops(float p)
+{
+	return p >= 0.0f && (double)p < 1.0 - 0x1p-17;
+}
 HG_HD static inline uint32_t hg__attention_threshold(float p)
 {
 	return (uint32_t)((double)p * 65536.0 + 0.5);
@@ -48,6 +54,7 @@ HG_HD static inline float hg__attention_kept(float p)
  *
  * Products, norms and sums are over the columns of head k, in f32 and in any order, but the score
  * of an edge has the same bits in the forward pass and in both directions of the backward pass.
+ * ADD_V2 may be computed as slope <c, Q_i> + <c, K_j> + (1 - slope) <c, max(Q_i, -K_j)>.
  * Where a vector is shorter than HG__ATTENTION_TINY, 1 / |Q_i|, or 1 / |K_j|, counts as 0.
  *
  * - q, k, v: the matrices Q [rows, h q], K [cols, h q] and V [cols, h d], where h is the number of
@@ -57,7 +64,9 @@ HG_HD static inline float hg__attention_kept(float p)
  * - bias: state [m, h] by edge (csr_t.edge), or absent.
  * - weight: f32 [m] by edge, >= 0: how often the edge counts; NULL: once. An edge of weight 0 has
  *   the score -inf, whatever its ends are.
- * - heads: h, 1 to HG_ATTENTION_HEADS. */
+ * - heads: h, 1 to HG_ATTENTION_HEADS.
+ * - slope: in [0, 1] with ADD and ADD_V2, so that f(x) = max(x, slope x); not read with others.
+ * - dropout: hg__attention_drops(p), and with p > 0 a step. */
 struct hg__attention {
 	hg_score score;
 	int heads;
@@ -79,31 +88,37 @@ struct hg__attention {
  * -inf has p = 0; a row of which every score is -inf counts as a row without edges. Another score
  * that is not finite gives NaN. Where an element of Q or K is infinite, a score of ADD with slope 0
  * or of ADD_V2 may be NaN in one implementation and -inf in another. Where an element of V is not
- * finite, that column of Y may be infinite or NaN for all neighbours, even if p or the mask is 0.
+ * finite, that column of Y may be infinite or NaN for all neighbours, even if p or the mask is 0,
+ * or every score of the row is -inf.
  *
- * - y: [rows, h d] of V's type, narrowed once.
- * - softmax: what the backward pass needs of the softmax of a row, f32 [rows, h], with ADD
+ * - y: [rows, h d] of V's type, narrowed once. Its data may be NULL if there is `ended`: then the
+ *   caller does not need it, because there will be no backward pass.
+ * - ended: of Y's shape and type, or absent: dropout(f(Y + b)), with the bias, the activation and
+ *   the dropout of `epilogue`, which has no z. Computed in f32, from Y as it is before it is
+ *   narrowed or as it is stored.
+ * - log_sum: what the backward pass needs of the softmax of a row, f32 [rows, h], with ADD
  *   [rows, 2 h]. Columns 0 .. h-1 receive its log-sum-exp, which is the log of the sum of
  *   weight exp(s), and -inf for a row without edges. Columns h .. 2h-1 receive the sum of p over
  *   the edges whose score is positive before f (Q + K + bias > 0).
  * - plus: with ADD, of Y's shape and type: the sum of the terms of Y of those edges. It may be
  *   absent, and is with other scores.
- * - overflow: checks Y and plus.
+ * - overflow: checks Y, plus and ended.
  *
  * Parts of split rows are combined in slot order. */
 struct hg__attention_args {
 	struct hg__csr csr;
 	struct hg__attention of;
-	struct hg__mat y, softmax, plus;
+	struct hg__mat y, log_sum, plus, ended;
+	struct hg__sum_epilogue epilogue;
 	struct hg__overflow_flag overflow;
 };
 
 /* The gradients of attention. With G = dY and D[i, k] = <G_i, Y_i> over head k,
  *
- *     ds[e, k] = p[e, k] (mask[e, k] <G_i, V_j> - D[i, k]),  p = weight exp(s - softmax) <= 1,
+ *     ds[e, k] = p[e, k] (mask[e, k] <G_i, V_j> - D[i, k]),  p = weight exp(s - log_sum) <= 1,
  *
  *     dV[j, c] = sum over the edges (i, j) of mask p G[i, c]
- *     ADD       dQ[i, k] = (1 - slope) (<G_i, plus_i> - D[i, k] softmax[i, h + k]),
+ *     ADD       dQ[i, k] = (1 - slope) (<G_i, plus_i> - D[i, k] log_sum[i, h + k]),
  *               dK[j, k] = sum over the edges (i, j) of f'(Q + K + bias) ds
  *     DOT       dQ_i = scale sum ds K_j,  dK_j = scale sum ds Q_i
  *     COSINE    with unit vectors q' = Q_i / |Q_i|, k' = K_j / |K_j| and their product t:
@@ -113,10 +128,14 @@ struct hg__attention_args {
  *               dc = sum over all edges of ds f(Q_i + K_j)
  *     dbias[e, k] = ds, with ADD f' ds
  *
+ * With ADD and DOT, where G, K or Q are halves, the p or ds with which they are multiplied may be
+ * narrowed first, after the multiplication by a power of two that keeps it in range: to an error
+ * of 2^-11 of it.
+ *
  * f'(0) = slope. A vector without a direction has the gradient 0: behind a relu whole rows are 0,
  * and the quotient by a tiny number would overflow.
  *
- * - y, softmax, plus: as the forward pass left them. D uses Y as stored. plus is read for dq with
+ * - y, log_sum, plus: as the forward pass left them. D uses Y as stored. plus is read for dq with
  *   ADD, and must then be present.
  * - dq, dk, dv: dQ, dK and dV, of the type of q, k, v, or absent. dk may be dq, and dv may be dk or
  *   dq: the matrix then receives the sum of their gradients (one operand in several places). A
@@ -126,16 +145,24 @@ struct hg__attention_args {
 struct hg__attention_back_args {
 	struct hg__csr csr, csr_t;
 	struct hg__attention of;
-	struct hg__mat y, softmax, plus, dy;
+	struct hg__mat y, log_sum, plus, dy;
 	struct hg__mat dq, dk, dv, dc, dbias;
 };
 
-/* P[e, k] = p[e, k] of a forward pass that left `softmax`, without dropout: [m, heads] state or
+/* Columns of staging with which tiles (core/plan_tiles.h) are enough for attention into `cols`
+ * columns: two sums of each, and three numbers of each head. */
+enum { HG__ATTENTION_STAGED = 3 };
+static inline int64_t hg__attention_staging(int64_t cols, int heads)
+{
+	return 2 * cols + (int64_t)heads * HG__ATTENTION_STAGED;
+}
+
+/* P[e, k] = p[e, k] of a forward pass that left `log_sum`, without dropout: [m, heads] state or
  * f32, by edge. For users who look at the weights. */
 struct hg__attention_weights_args {
 	struct hg__csr csr;
 	struct hg__attention of; /* v is not read */
-	struct hg__mat softmax, p;
+	struct hg__mat log_sum, p;
 };
 
 HG_EXTERN_C_END

@@ -7,7 +7,7 @@ HG_EXTERN_C_BEGIN
 
 /* The element-wise functions by number: HG__ACT_relu ... in the order of functions.def. The first
  * HG__ACT_EPILOGUES can be the activation of an epilogue, and the first HG__ACT_SUM_EPILOGUES that
- * of an aggregation's epilogue (kernels.h). */
+ * of the epilogue of an aggregation or of attention (epilogue.h). */
 typedef enum hg__act {
 #define HG_FUNCTION(name, ...) HG__ACT_##name,
 #include "kernels/functions.def"

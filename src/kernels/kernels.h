@@ -10,6 +10,7 @@
 #include "halfgraph/graph.h"
 #include "halfgraph/policy.h"
 #include "kernels/attention.h"
+#include "kernels/epilogue.h"
 #include "kernels/functions.h"
 #include "kernels/observe.h"
 #include "kernels/optim.h"
@@ -53,35 +54,6 @@ struct hg__gemm_args {
 	int trans_a, trans_b, shift;
 	int pick;
 };
-
-/* Activation and dropout, the end of an epilogue, applied before a kernel's store:
- *
- *     y = dropout(f(x))
- *
- * The activation f is one of the first HG__ACT_EPILOGUES functions, in an aggregation one of the
- * first HG__ACT_SUM_EPILOGUES. Dropout is as in hg__dropout_args. All zero: y = x. */
-struct hg__act_drop {
-	int act; /* 0: f(x) = x; else 1 + hg__act */
-	float act_p, p;
-	uint64_t key;
-	const int64_t *step;
-};
-/* The epilogue of an aggregation, computed in f32 before the one narrowing:
- *
- *     y = dropout(f((x + beta (1 + *beta_p) Z) + b))
- *
- * z: of Y's shape and type, or absent; it may be X, or share Y's memory. b: [1, cols of Y] of Y's
- * type, or absent. beta_p: f32 in device memory, or NULL (0). All zero: y = x. */
-struct hg__sum_epilogue {
-	struct hg__mat z, b;
-	float beta;
-	const float *beta_p;
-	struct hg__act_drop act_drop;
-};
-static inline int hg__has_sum_epilogue(const struct hg__sum_epilogue *e)
-{
-	return e->z.data || e->b.data || e->act_drop.act || e->act_drop.p > 0.0f;
-}
 
 /* Aggregation:
  *
@@ -177,6 +149,21 @@ struct hg__sddmm_add_back_args {
 	float slope;
 };
 
+/* Values of edges from one of their nodes:
+ *
+ *     Z[edge p, c] = alpha s_k X[k, c],    k = row of entry p, or its column if by_col
+ *
+ * If arg is present, by_col is 0, and Z is 0 where arg[k, c] != p - rowptr[k]: the gradient of a
+ * maximum over the values of edges (spmm_max on edges in place of columns, hg__graph_by_edge). The
+ * product is f32, narrowed once. */
+struct hg__gather_args {
+	struct hg__csr csr;
+	struct hg__mat x, z, arg; /* arg i32 or absent */
+	const float *scale;       /* s, a factor for each row of X; NULL: ones */
+	float alpha;
+	int by_col;
+};
+
 /* Softmax over the edges of each row, in f32, with one pass for each statistic:
  *
  *     P[e, k] = exp(E[e, k] - max over the row) / sum over the row */
@@ -214,10 +201,12 @@ struct hg__dropout_args {
 	const int64_t *step; /* device memory */
 };
 
-/* Y = dropout(f(X + b)), b [1, cols] of X's type or absent; rounded once, at the store. */
+/* Y = dropout(f(X + b)), b [1, cols] of X's type or absent; rounded once, at the store. y may be
+ * x. overflow: checks Y. */
 struct hg__epilogue_args {
 	struct hg__mat x, b, y;
 	struct hg__act_drop act_drop;
+	struct hg__overflow_flag overflow;
 };
 /* The gradient of hg__epilogue_args:
  *
@@ -400,26 +389,45 @@ struct hg__log_softmax_back_args {
 struct hg__softmax_xent_args {
 	/* label i32 [n, 1]; mask u8 [n, 1] or absent. With a label >= cols the loss is +inf. */
 	struct hg__mat x, label, mask, loss, count;
+	/* f32 [1, cols], the weights w of the classes, or absent: all 1; and the label smoothing e in
+	 * [0, 1). With l = -log softmax(X), loss = 1/count times the sum over rows that count of
+	 *     (1 - e) w[label] l[label] + e / cols * sum over c of w[c] l[c],
+	 * and count is the sum of w[label] over these rows */
+	struct hg__mat weight;
+	float smoothing;
 };
-/* dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count for rows that count, else 0. A
- * label >= cols matches no column. dloss f32 [1, 1]. */
+/* dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count for rows that count, else 0; with
+ * weights or smoothing, and p = softmax(X), dloss / count times
+ *     (1 - e) w[label] (p[c] - [c == label]) + e / cols * (p[c] * sum of w - w[c]).
+ * A label >= cols matches no column. dloss f32 [1, 1]. */
 struct hg__softmax_xent_back_args {
 	struct hg__mat x, label, mask, count, dloss, dx;
+	struct hg__mat weight;
+	float smoothing;
 };
-/* Pointwise losses, averaged over the rows that count and all columns. BCE with logits: max(x,
- * 0) - x*t + log(1 + exp(-|x|)). MSE: (x - t)^2. The target t is state or f32. */
+/* Pointwise losses, averaged over the elements that count. BCE with logits: max(x, 0) - x*t + log(1
+ * + exp(-|x|)); with the weight w of a column's ones, (1 - t) x + (1 + (w - 1) t) (max(-x, 0) +
+ * log(1 + exp(-|x|))). MSE: (x - t)^2. MAE: |x - t|, with the gradient 0 at x = t. PRODUCT: x*t.
+ * The target t is state or f32. mask u8 [n, 1]: the elements of a row count if its mask is not 0;
+ * [n, cols]: each one has its own. Absent: all count. */
 typedef enum hg__pointwise {
 	HG__BCE_LOGITS = 0,
 	HG__MSE = 1,
-	HG__POINTWISE_COUNT = 2
+	HG__MAE = 2,
+	HG__PRODUCT = 3,
+	HG__BCE_WEIGHTED = 4,
+	HG__POINTWISE_COUNT = 5
 } hg__pointwise;
 struct hg__pointwise_loss_args {
 	hg__pointwise kind;
-	struct hg__mat x, target, mask, loss, count; /* count = rows that count * cols */
+	struct hg__mat x, target, mask, loss, count; /* count: elements that count */
+	struct hg__mat weight; /* HG__BCE_WEIGHTED: f32 [1, cols]; other kinds do not read it */
 };
+/* dX = slope * dloss / count. count absent: dX = slope * dloss, the gradient of the sum. */
 struct hg__pointwise_loss_back_args {
 	hg__pointwise kind;
 	struct hg__mat x, target, mask, count, dloss, dx;
+	struct hg__mat weight;
 };
 /* One evaluation (kernels/scores.h). If the step just taken is to be evaluated, the counts of the
  * logits X and their cross-entropy over the rows of loss_split (as in softmax_xent) go to the

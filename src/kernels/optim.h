@@ -6,7 +6,9 @@
 #include <math.h>
 
 #include "kernels/step.h"
+#include "precision/power.h"
 #include "precision/scaler.h"
+#include "precision/schedule.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -62,19 +64,8 @@ HG_HD static inline int64_t hg__optim_chunks(const struct hg__optim_tensor *t)
  *                   Then, unless the step was stopped: the transition of the loss scale,
  *                   step += 1, and a record. */
 
-/* x^n by squaring, n >= 0, |x| <= 1. Each squaring doubles the relative error and adds one
- * rounding, so there are at most n roundings of f64 in all. */
-HG_HD static inline double hg__power(double x, int64_t n)
-{
-	double result = 1.0;
-	for (double square = x; n > 0; n /= 2, square *= square)
-		if (n % 2)
-			result *= square;
-	return result;
-}
-
-/* Begins grad_check: takes over the overflow flag, the loss scale, and the bias corrections of step
- * t = applied + 1,
+/* Begins grad_check: takes over the overflow flag and the loss scale, the schedule's factor, and
+ * the bias corrections of step t = applied + 1,
  *
  *     bias1 = 1 - beta1^t,   root2 = sqrt(1 - beta2^t) */
 HG_HD static inline void hg__step_begin(struct hg__step *step, const hg_optim_config *config)
@@ -89,6 +80,7 @@ HG_HD static inline void hg__step_begin(struct hg__step *step, const hg_optim_co
 	step->overflow_found = step->overflow;
 	step->overflow = 0;
 	step->outgrown_before = step->outgrown;
+	step->rate = hg__schedule_factor(&step->schedule, step->step, step->plateau.drops);
 	step->bias1 = 1.0 - hg__power((double)config->beta1, t);
 	step->root2 = (float)sqrt(1.0 - hg__power((double)config->beta2, t));
 }
@@ -127,7 +119,8 @@ HG_HD static inline void hg__step_close(struct hg__step *step, const float *loss
 		notes->note[notes->taken++ % HG__NOTES] = hg__step_note_of(step, *loss);
 }
 
-/* The constants of one step for one group of parameters: rest = 1 - beta, size = lr / bias1. */
+/* The constants of one step for one group of parameters: lr = the group's times the factor of the
+ * schedule, rest = 1 - beta, size = lr / bias1. */
 struct hg__rates {
 	float scale, clip, lr, decay, momentum, beta2, rest1, rest2, eps, root2, size;
 	int nesterov;
@@ -136,10 +129,11 @@ HG_HD static inline struct hg__rates hg__rates_of(const hg_optim_config *c,
                                                   const struct hg__optim_group *group,
                                                   const struct hg__step *step)
 {
+	const float lr = (float)((double)group->lr * step->rate);
 	struct hg__rates r;
 	r.scale = step->in_force;
 	r.clip = step->clip;
-	r.lr = group->lr;
+	r.lr = lr;
 	r.decay = group->weight_decay;
 	r.momentum = c->momentum;
 	r.beta2 = c->beta2;
@@ -147,7 +141,7 @@ HG_HD static inline struct hg__rates hg__rates_of(const hg_optim_config *c,
 	r.rest2 = (float)(1.0 - (double)c->beta2);
 	r.eps = c->eps;
 	r.root2 = step->root2;
-	r.size = (float)((double)group->lr / step->bias1);
+	r.size = (float)((double)lr / step->bias1);
 	r.nesterov = c->nesterov;
 	return r;
 }

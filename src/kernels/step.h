@@ -4,7 +4,7 @@
 #define HG_KERNELS_STEP_H
 
 #include "halfgraph/optim.h"
-#include "precision/hostdevice.h"
+#include "precision/schedule.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -33,6 +33,11 @@ struct hg__step {
 	 * backward passes and the gradient check read `stop`. The update reads `stopped`, the copy that
 	 * the check made, because the update is the kernel that sets `stop`. */
 	int32_t stop, stopped;
+	/* The schedule of the learning rate, what its plateau has counted, and its factor in this step.
+	 * They are here so that a captured step reads what the host or an evaluation changes. */
+	hg_schedule_config schedule;
+	hg_plateau plateau;
+	double rate;
 };
 
 #define HG__NONE_OUTGROWN INT32_MAX
@@ -41,7 +46,7 @@ struct hg__step {
  * number `taken` is in note[taken % HG__NOTES]. */
 #define HG__NOTES 64
 struct hg__step_note {
-	double grad_sq;
+	double grad_sq, rate;
 	int64_t nonfinite, first_nonfinite, steps, skipped;
 	float loss, scale;
 	int32_t reason, outgrown; /* outgrown: of the weights before this step's update */
@@ -52,10 +57,18 @@ struct hg__step_notes {
 	struct hg__step_note note[HG__NOTES];
 };
 
+/* An evaluation for the plateau of the schedule. Those within the warm-up do not count. */
+HG_HD static inline void hg__step_plateau(struct hg__step *step, double criterion, int falls)
+{
+	if (step->schedule.kind == HG_SCHEDULE_PLATEAU && step->step >= step->schedule.warmup)
+		hg__plateau_note(&step->plateau, &step->schedule, criterion, falls);
+}
+
 HG_HD static inline struct hg__step_note hg__step_note_of(const struct hg__step *step, float loss)
 {
 	struct hg__step_note note;
 	note.grad_sq = step->grad_sq;
+	note.rate = step->rate;
 	note.nonfinite = step->nonfinite;
 	note.first_nonfinite = step->first_nonfinite;
 	note.steps = step->scale.steps;
