@@ -2,12 +2,15 @@
  *
  *     p[e, k] = weight[e] exp(s[e, k]) / sum over the edges f of row i of weight[f] exp(s[f, k])
  *     Y[i, c] = sum over the edges e = (i, j) of row i of mask[e, k] p[e, k] V[j, c]
+ *     ended   = dropout(f(Y + b)), if the call asks for it
  *
  * The partial result of a row part is, for every head, the largest score and the sums of
  * exp(s - largest) over all edges and over those whose score is positive before f, and the sums of
  * V weighted with them. Where a part has several spans and the largest score grows, its partial
  * result is rescaled. The partial results of a split row are in its staging slots, and are combined
  * in slot order. */
+#include "kernels/attention_check.h"
+#include "kernels/cpu/act_drop.h"
 #include "kernels/cpu/attention_gather.h"
 #include "kernels/cpu/attention_score.h"
 #include "kernels/cpu/guard.h"
@@ -22,11 +25,12 @@ struct job {
 	const struct hg__attention_args *a;
 	struct hg__scores scores;
 	struct hg__gather gather;
-	int positive, two;    /* ADD; and with `plus` */
-	int64_t width;        /* columns of V in whole vectors */
-	int64_t partial_size; /* numbers of a partial result */
-	float *stage;         /* [2 * items, partial_size] */
-	float *thread;        /* [threads, partial_size + columns of Q in whole vectors] */
+	struct hg__cpu_act_drop act_drop; /* of the epilogue */
+	int positive, two;                /* ADD; and with `plus` */
+	int64_t width;                    /* columns of V in whole vectors */
+	int64_t partial_size;             /* numbers of a partial result */
+	float *stage;                     /* [2 * items, partial_size] */
+	float *thread;                    /* [threads, partial_size + columns of Q in whole vectors] */
 	int64_t thread_size;
 };
 
@@ -58,8 +62,37 @@ static void store_sums(const struct job *job, const struct hg__mat *y, int64_t r
 			factor = hg__vspread(inverse, *(const hg__i16_unaligned *)(job->gather.head + c));
 		hg__vstore(sums + c, factor * hg__vload(sums + c));
 	}
+	if (!y->data)
+		return;
 	hg__guard_numbers(&job->a->overflow, y->cols, sums);
 	hg__row_put(y, row, 0, y->cols, sums);
+}
+
+/* Turns y, the n columns of Y from column `first` on, into those of `ended`. */
+static void apply_epilogue(const struct job *job, int64_t row, int64_t first, int64_t n, float *y)
+{
+	const struct hg__mat *bias = &job->a->epilogue.b;
+	float more[HG__WIDTH];
+	uint32_t word[HG__WIDTH + 4 * HG__DRAW];
+	if (bias->data) {
+		const float *b = hg__row(bias, 0, first, n, more);
+#pragma omp simd
+		for (int64_t c = 0; c < n; c++)
+			y[c] += b[c];
+	}
+	if (job->act_drop.drops)
+		hg__draw(&job->act_drop.stream, row, first / 4, hg__ceil_div(n, 4), word);
+	hg__act_drop_value(&job->act_drop, n, word, y);
+}
+
+/* Stores a row of `ended`; sums: the row of Y, which is overwritten. */
+static void store_ended(const struct job *job, int64_t row, float *sums)
+{
+	const struct hg__mat *ended = &job->a->ended;
+	for (int64_t c = 0; c < ended->cols; c += HG__WIDTH)
+		apply_epilogue(job, row, c, hg__min(HG__WIDTH, ended->cols - c), sums + c);
+	hg__guard_numbers(&job->a->overflow, ended->cols, sums);
+	hg__row_put(ended, row, 0, ended->cols, sums);
 }
 
 static void finish_row(const struct job *job, int64_t row, float *partial)
@@ -69,14 +102,16 @@ static void finish_row(const struct job *job, int64_t row, float *partial)
 	const hg__v16 sum = hg__vload(partial + SUM), zero = {0};
 	const hg__i16 none = sum == zero;
 	const hg__v16 inverse = hg__vselect(none, zero, 1.0f / sum);
-	float inverses[HG__LANES], lse[HG__LANES], *softmax = hg__at(&a->softmax, row, 0);
+	float inverses[HG__LANES], lse[HG__LANES], *log_sum = hg__at(&a->log_sum, row, 0);
 	hg__vstore(inverses, inverse);
 	hg__vstore(lse,
 	           hg__vselect(none, hg__vset(-INFINITY), hg__vload(partial + MAX) + hg__vlog(sum)));
-	hg__vstore_n(softmax, hg__vload(lse), heads);
+	hg__vstore_n(log_sum, hg__vload(lse), heads);
 	if (job->positive)
-		hg__vstore_n(softmax + heads, inverse * hg__vload(partial + POSITIVE), heads);
+		hg__vstore_n(log_sum + heads, inverse * hg__vload(partial + POSITIVE), heads);
 	store_sums(job, &a->y, row, inverses, partial + SUMS);
+	if (a->ended.data)
+		store_ended(job, row, partial + SUMS);
 	if (job->two)
 		store_sums(job, &a->plus, row, inverses, partial + SUMS + job->width);
 }
@@ -294,6 +329,7 @@ static hg_status prepare(hg_context *ctx, const struct hg__attention_args *a, st
 	*job = (struct job){.a = a,
 	                    .positive = a->of.score == HG_SCORE_ADD,
 	                    .two = a->plus.data != NULL,
+	                    .act_drop = hg__act_drop_of(&a->epilogue.act_drop, a->ended.cols),
 	                    .width = hg__whole(a->of.v.cols),
 	                    .partial_size = l.partial_size,
 	                    .stage = memory,
@@ -309,22 +345,10 @@ static hg_status prepare(hg_context *ctx, const struct hg__attention_args *a, st
 	return HG_OK;
 }
 
-static int fits(const struct hg__attention_args *a)
-{
-	const int add = a->of.score == HG_SCORE_ADD;
-	return hg__scores_fit(&a->of, &a->csr) && a->of.v.rows == a->csr.cols &&
-	       a->of.v.cols % a->of.heads == 0 && a->y.rows == a->csr.rows &&
-	       a->y.cols == a->of.v.cols && a->softmax.dtype == HG_F32 &&
-	       a->softmax.rows == a->csr.rows && a->softmax.cols == a->of.heads * (1 + add) &&
-	       (!a->plus.data || (add && hg__same(&a->plus, &a->y)));
-}
-
 hg_status HG__CPU(attention)(hg_context *ctx, const struct hg__attention_args *a)
 {
 	struct job job;
-	HG__TRY(hg__has_number(ctx, "attention", "score", (int)a->of.score, HG_SCORE_COUNT));
-	HG__TRY(HG__FIT(ctx, fits(a), "attention", &a->of.q, &a->of.k, &a->of.v, &a->of.c, &a->of.bias,
-	                &a->y, &a->softmax, &a->plus));
+	HG__TRY(hg__attention_check(ctx, a));
 	if (a->csr.rows == 0)
 		return HG_OK;
 	HG__TRY(prepare(ctx, a, &job));

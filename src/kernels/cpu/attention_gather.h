@@ -15,6 +15,8 @@
 
 enum hg__terms { HG__TERMS_ONE, HG__TERMS_TWO, HG__TERMS_SLOPES, HG__TERMS_BOTH };
 
+/* Vectors of columns that are summed together. With BOTH each takes four registers, for A, B, R and
+ * the heads: four vectors take 16 of the 32 of AVX-512, and the others hold weights and rows. */
 #define HG__GATHER_VECTORS 4
 #define HG__GATHER_COLUMNS (HG__GATHER_VECTORS * HG__LANES)
 
@@ -38,7 +40,7 @@ struct hg__gathered {
 /* Fills the table `head` for `cols` columns of `heads` heads. */
 static inline void hg__gather_heads(int64_t cols, int heads, int32_t *head)
 {
-	for (int64_t c = 0; c < hg__ceil_div(cols, HG__LANES) * HG__LANES; c++)
+	for (int64_t c = 0; c < hg__whole(cols); c++)
 		head[c] = (int32_t)(hg__min(c, cols - 1) / (cols / heads));
 }
 

@@ -280,19 +280,19 @@ static inline void hg__span_p(const struct hg__scores *s, const struct hg__span 
 
 /* The log-sum-exp of a row, as the backward pass wants it: +inf in place of -inf, so that exp(value
  * - lse) = 0 for a row without edges. */
-HG__INLINE hg__v16 hg__row_lse(const struct hg__mat *softmax, int64_t row, int heads)
+HG__INLINE hg__v16 hg__row_lse(const struct hg__mat *log_sum, int64_t row, int heads)
 {
-	const hg__v16 lse = hg__head_lanes(softmax, row, heads), most = hg__vset(INFINITY);
+	const hg__v16 lse = hg__head_lanes(log_sum, row, heads), most = hg__vset(INFINITY);
 	return hg__vselect(lse == -most, most, lse);
 }
 
 /* The log-sum-exp of the row of each number of a span; parts are rows. */
 static inline void hg__span_lse(const struct hg__scores *s, const struct hg__span *span,
-                                const struct hg__mat *softmax, float *out)
+                                const struct hg__mat *log_sum, float *out)
 {
 	for (int i = 0; i < span->parts; i++) {
 		const struct hg__part *part = &span->part[i];
-		const hg__v16 lse = hg__row_lse(softmax, part->row, s->heads);
+		const hg__v16 lse = hg__row_lse(log_sum, part->row, s->heads);
 		for (int64_t p = part->begin; p < part->end; p++)
 			hg__put_heads(s->pitch, out + (p - span->first) * s->pitch, lse);
 	}
@@ -302,24 +302,63 @@ static inline void hg__span_lse(const struct hg__scores *s, const struct hg__spa
 
 typedef uint16_t hg__halves __attribute__((vector_size(32)));
 
-/* The random numbers, of 16 bits each, of eight edges (i, j) and of heads 8 octet .. 8 octet + 7:
- * [8 edges][8 heads]. */
-HG__INLINE void hg__mask_halves(const struct hg__scores *s, const uint64_t *i, const uint64_t *j,
-                                uint32_t octet, uint16_t *out)
+/* The two ends of each of eight edges. */
+struct hg__ends {
+	hg__words own, other;
+};
+
+/* The ends of n <= 8 edges from entry p on; those behind the last edge are 0. *part: the part of an
+ * edge before p, and then that of the last edge. Eight edges of one part take no table. */
+HG__INLINE struct hg__ends hg__ends_of(const struct hg__scores *s, const struct hg__span *span,
+                                       int64_t p, int n, int *part)
+{
+	typedef uint32_t columns __attribute__((vector_size(32), aligned(4), may_alias));
+	const hg__words zero = {0};
+	while (p >= span->part[*part].end)
+		++*part;
+	if (p + HG__DRAW <= span->part[*part].end) {
+		const columns other = *(const columns *)(s->csr->col + p);
+		return (struct hg__ends){zero + (uint64_t)span->part[*part].row,
+		                         __builtin_convertvector(other, hg__words)};
+	}
+	uint64_t own[HG__DRAW] = {0}, other[HG__DRAW] = {0};
+	struct hg__ends ends;
+	for (int l = 0; l < n; l++) {
+		while (p + l >= span->part[*part].end)
+			++*part;
+		own[l] = (uint64_t)span->part[*part].row;
+		other[l] = (uint64_t)s->csr->col[p + l];
+	}
+	memcpy(&ends.own, own, sizeof own);
+	memcpy(&ends.other, other, sizeof other);
+	return ends;
+}
+
+/* The random numbers, of 16 bits each, of eight edges and of heads 8 octet .. 8 octet + 7. */
+HG__INLINE struct hg__quads hg__mask_quads(const struct hg__scores *s, const struct hg__ends *ends,
+                                           uint32_t octet)
 {
 	const hg__words zero = {0};
-	struct hg__quads x = {.w = {[2] = zero + octet, [3] = zero + s->step}};
-	memcpy(&x.w[0], i, sizeof x.w[0]);
-	memcpy(&x.w[1], j, sizeof x.w[1]);
-	hg__put_quads(hg__philox_8(s->of->dropout.key, x), (uint32_t *)(void *)out);
+	const struct hg__quads x = {.w = {s->by_column ? ends->other : ends->own,
+	                                  s->by_column ? ends->own : ends->other, zero + octet,
+	                                  zero + s->step}};
+	return hg__philox_8(s->of->dropout.key, x);
 }
 
 /* The masks, 0 or 1 / keep, of n edges and of heads k .. k + 7. */
-HG__INLINE void hg__put_masks(const struct hg__scores *s, const uint16_t *half, int n, int k,
+HG__INLINE void hg__put_masks(const struct hg__scores *s, struct hg__quads x, int n, int k,
                               float *mask)
 {
 	const hg__v16 zero = {0}, kept = hg__vset(s->kept);
 	const int lanes = s->pitch < 8 ? s->pitch : 8;
+	_Alignas(64) uint16_t half[HG__DRAW * 8];
+	if (s->pitch == 1) { /* one number of each edge */
+		const hg__words word = x.w[0] & 0xFFFFu;
+		for (int l = 0; l < n; l++)
+			mask[l] = word[l] < s->threshold ? 0.0f : s->kept;
+		return;
+	}
+	hg__put_quads(x, (uint32_t *)(void *)half);
 	if (s->pitch == 8) { /* two edges in a vector, perhaps one of them behind the last */
 		for (int l = 0; l < n; l += 2) {
 			hg__halves two;
@@ -340,21 +379,10 @@ static inline void hg__span_masks(const struct hg__scores *s, const struct hg__s
 {
 	int part = 0;
 	for (int64_t e = 0; e < span->entries; e += HG__DRAW) {
-		uint64_t own[HG__DRAW] = {0}, other[HG__DRAW] = {0};
 		const int n = (int)hg__min(HG__DRAW, span->entries - e);
-		for (int l = 0; l < n; l++) {
-			const int64_t p = span->first + e + l;
-			while (p >= span->part[part].end)
-				part++;
-			own[l] = (uint64_t)span->part[part].row;
-			other[l] = (uint64_t)s->csr->col[p];
-		}
-		for (int k = 0; k < s->heads; k += 8) {
-			_Alignas(16) uint16_t half[HG__DRAW * 8];
-			hg__mask_halves(s, s->by_column ? other : own, s->by_column ? own : other,
-			                (uint32_t)k / 8, half);
-			hg__put_masks(s, half, n, k, mask + e * s->pitch);
-		}
+		const struct hg__ends ends = hg__ends_of(s, span, span->first + e, n, &part);
+		for (int k = 0; k < s->heads; k += 8)
+			hg__put_masks(s, hg__mask_quads(s, &ends, (uint32_t)k / 8), n, k, mask + e * s->pitch);
 	}
 }
 
@@ -420,23 +448,6 @@ static inline struct hg__scores hg__scores_of(const struct hg__attention *of,
 	                           .threshold = threshold,
 	                           .step = threshold ? (uint32_t)*dropout->step : 0,
 	                           .kept = hg__attention_kept(dropout->p)};
-}
-
-/* Whether the operands that scores come from fit together, and to the graph. */
-static inline int hg__scores_fit(const struct hg__attention *of, const struct hg__csr *csr)
-{
-	const int64_t h = of->heads;
-	if (h < 1 || h > HG_ATTENTION_HEADS || of->q.cols < h || of->q.cols % h ||
-	    of->k.cols != of->q.cols || of->q.rows != csr->rows || of->k.rows != csr->cols ||
-	    (of->bias.data && (of->bias.rows != csr->m || of->bias.cols != h)))
-		return 0;
-	if (of->score == HG_SCORE_ADD)
-		return of->q.cols == h;
-	if (of->score == HG_SCORE_ADD_V2)
-		return of->c.data && of->c.rows == 1 && of->c.cols == of->q.cols;
-	if (of->score == HG_SCORE_COSINE)
-		return of->c.data && of->c.rows == 1 && (of->c.cols == 1 || of->c.cols == h);
-	return 1;
 }
 
 #endif

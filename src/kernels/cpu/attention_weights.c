@@ -1,8 +1,9 @@
 /* The weights of attention (kernels/attention.h), for users who look at them:
  *
- *     P[e, k] = weight[e] exp(s[e, k] - softmax[i, k]) */
+ *     P[e, k] = weight[e] exp(s[e, k] - log_sum[i, k]) */
 #include <omp.h>
 
+#include "kernels/attention_check.h"
 #include "kernels/cpu/attention_score.h"
 
 struct layout {
@@ -49,17 +50,10 @@ static void weights_of_group(const struct hg__attention_weights_args *a,
 	while (hg__span_next(&spans, &span)) {
 		hg__span_scores(&s, &span, x, NULL);
 		hg__span_values(&s, &span, x, x);
-		hg__span_lse(&s, &span, &a->softmax, lse);
+		hg__span_lse(&s, &span, &a->log_sum, lse);
 		hg__span_p(&s, &span, x, lse, x);
 		store_weights(a, &s, &span, x);
 	}
-}
-
-static int fits(const struct hg__attention_weights_args *a)
-{
-	return hg__scores_fit(&a->of, &a->csr) && a->softmax.dtype == HG_F32 &&
-	       a->softmax.rows == a->csr.rows && a->softmax.cols >= a->of.heads &&
-	       a->p.rows == a->csr.m && a->p.cols == a->of.heads;
 }
 
 hg_status HG__CPU(attention_weights)(hg_context *ctx, const struct hg__attention_weights_args *a)
@@ -67,9 +61,7 @@ hg_status HG__CPU(attention_weights)(hg_context *ctx, const struct hg__attention
 	const struct layout l = layout_of(ctx, a);
 	const int64_t q = hg__whole(a->of.q.cols);
 	void *memory;
-	HG__TRY(hg__has_number(ctx, "attention_weights", "score", (int)a->of.score, HG_SCORE_COUNT));
-	HG__TRY(HG__FIT(ctx, fits(a), "attention_weights", &a->of.q, &a->of.k, &a->of.c, &a->of.bias,
-	                &a->softmax, &a->p));
+	HG__TRY(hg__attention_weights_check(ctx, a));
 	if (a->csr.m == 0)
 		return HG_OK;
 	HG__TRY(hg__workspace(ctx, layout_bytes(&l), &memory));

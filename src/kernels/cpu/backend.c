@@ -10,6 +10,7 @@
 #include <cpuid.h>
 #endif
 
+#include "core/clock.h"
 #include "kernels/cpu/backend.h"
 
 /* ---- the choice between the copies of the kernels ---- */
@@ -160,6 +161,35 @@ static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
 	return HG_OK;
 }
 
+/* ---- times ---- */
+
+/* Every call has finished when it returns, so a mark is a reading of the clock. */
+static hg_status make_marks(hg_context *ctx, int64_t count, void **marks)
+{
+	return hg__host_alloc(ctx, (size_t)count, sizeof(double), "profile: marks", marks);
+}
+
+static void free_marks(hg_context *ctx, void *marks, int64_t count)
+{
+	hg__host_free(ctx, marks, (size_t)count * sizeof(double));
+}
+
+static hg_status mark_time(hg_context *ctx, void *marks, int64_t k)
+{
+	(void)ctx;
+	((double *)marks)[k] = hg__seconds();
+	return HG_OK;
+}
+
+static hg_status read_marks(hg_context *ctx, void *marks, int64_t count, double *seconds)
+{
+	const double *mark = marks;
+	(void)ctx;
+	for (int64_t k = 0; k < count; k++)
+		seconds[k] = mark[k] - mark[0];
+	return HG_OK;
+}
+
 /* ---- the interface, once for each copy of the kernels ---- */
 
 /* Every call has finished its work when it returns, so this backend has no graphs to capture. What
@@ -173,7 +203,8 @@ static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
 		.stream_await = ignore_stream, .memory = memory_info,                               \
 		.csr_from_coo = hg__cpu_csr_from_coo, .csr_transpose = hg__cpu_csr_transpose,       \
 		.column_ptr = hg__cpu_column_ptr, .gather_f32 = hg__cpu_gather_f32,                 \
-		.survey = hg__cpu_survey, .kernels = table                                          \
+		.marks_make = make_marks, .marks_free = free_marks, .mark = mark_time,              \
+		.marks_read = read_marks, .survey = hg__cpu_survey, .kernels = table                \
 	}
 
 static const struct hg__backend backends[] = {

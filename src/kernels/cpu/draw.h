@@ -59,24 +59,44 @@ struct hg__stream {
 	int64_t step, quads;
 };
 
+/* Eight quads from quad `*quad` of row `*row` on, and where the next ones begin. Without a table in
+ * memory if they are in one row, or in eight rows of one quad. */
+HG__INLINE struct hg__quads hg__next_quads(const struct hg__stream *stream, int64_t *row,
+                                           int64_t *quad)
+{
+	const hg__words zero = {0}, lane = {0, 1, 2, 3, 4, 5, 6, 7};
+	struct hg__quads x = {.w = {[3] = zero + (uint32_t)stream->step}};
+	if (stream->quads == 1) {
+		x.w[0] = lane + (uint64_t)*row;
+		x.w[2] = zero;
+		*row += HG__DRAW;
+	} else if (*quad + HG__DRAW <= stream->quads) {
+		x.w[0] = zero + (uint64_t)*row;
+		x.w[2] = lane + (uint64_t)*quad;
+		*quad = *quad + HG__DRAW < stream->quads ? *quad + HG__DRAW : 0;
+		*row += *quad == 0;
+	} else {
+		uint64_t rows[HG__DRAW], quads[HG__DRAW];
+		for (int q = 0; q < HG__DRAW; q++) {
+			rows[q] = (uint64_t)*row;
+			quads[q] = (uint64_t)*quad;
+			*quad = *quad + 1 < stream->quads ? *quad + 1 : 0;
+			*row += *quad == 0;
+		}
+		memcpy(&x.w[0], rows, sizeof(rows));
+		memcpy(&x.w[2], quads, sizeof(quads));
+	}
+	x.w[1] = x.w[0] >> 32;
+	return x;
+}
+
 /* Computes the words of `count` quads, beginning with quad `quad` of row `row` and going on with
  * the next row at its end. out [count rounded up to 8][4] */
 HG__INLINE void hg__draw(const struct hg__stream *stream, int64_t row, int64_t quad, int64_t count,
                          uint32_t *out)
 {
-	const hg__words zero = {0};
 	for (int64_t i = 0; i < count; i += HG__DRAW) {
-		uint64_t rows[HG__DRAW], quads[HG__DRAW];
-		for (int q = 0; q < HG__DRAW; q++) {
-			rows[q] = (uint64_t)row;
-			quads[q] = (uint64_t)quad;
-			quad = quad + 1 < stream->quads ? quad + 1 : 0;
-			row += quad == 0;
-		}
-		struct hg__quads x = {.w = {[3] = zero + (uint32_t)stream->step}};
-		memcpy(&x.w[0], rows, sizeof(rows));
-		memcpy(&x.w[2], quads, sizeof(quads));
-		x.w[1] = x.w[0] >> 32;
+		const struct hg__quads x = hg__next_quads(stream, &row, &quad);
 		hg__put_quads(hg__philox_8(stream->key, x), out + 4 * i);
 	}
 }

@@ -31,19 +31,27 @@ static void dropout_elements(const struct dropout_job *job, int64_t row, int64_t
 }
 
 /* Rows row .. row+rows-1 and the columns from col on, with at most HG__WIDTH random words
- * altogether. If quads fill the rows of storage exactly, the rows are treated as one long row. */
+ * altogether. If quads fill the rows of storage exactly, or if rows are shorter than a quad and
+ * without gaps, the rows are treated as one long row. */
 static void dropout_block(const struct dropout_job *job, int64_t row, int64_t rows, int64_t col)
 {
 	const struct hg__dropout_args *a = job->a;
 	uint32_t word[HG__WIDTH + 4 * HG__DRAW];
 	const int64_t quads = hg__min(job->stream.quads - col / 4, HG__WIDTH / 4),
 	              n = hg__min(4 * quads, a->x.cols - col);
+	const int same = a->x.ld == a->y.ld;
 	hg__draw(&job->stream, row, col / 4, rows * quads, word);
-	if (4 * job->stream.quads == a->x.ld && a->x.ld == a->y.ld)
+	if (4 * job->stream.quads == a->x.ld && same) {
 		dropout_elements(job, row, col, rows * 4 * quads, word);
-	else
+	} else if (a->x.ld < 4 && a->x.ld == a->x.cols && same) {
+		for (int64_t r = 0; r < rows; r++)
+			for (int64_t c = 0; c < n; c++)
+				word[r * n + c] = word[4 * r + c];
+		dropout_elements(job, row, col, rows * n, word);
+	} else {
 		for (int64_t r = 0; r < rows; r++)
 			dropout_elements(job, row + r, col, n, word + 4 * r * quads);
+	}
 }
 
 HG__NO_WORKSPACE(dropout, dropout_args)

@@ -248,7 +248,7 @@ static hg_status prepare_edge_softmax(hg_context *ctx, struct job *job, const st
 	job->a = a;
 	job->ld = e->ld;
 	job->heads = e->cols;
-	job->width = hg__ceil_div(e->cols, HG__LANES) * HG__LANES;
+	job->width = hg__whole(e->cols);
 	void *memory;
 	HG__TRY(hg__workspace(ctx, hg__softmax_bytes(csr, e->cols), &memory));
 	job->stage = memory;

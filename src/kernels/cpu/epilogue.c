@@ -7,6 +7,7 @@
  * cache from its load to its one store. */
 #include "kernels/cpu/act_drop.h"
 #include "kernels/cpu/columns.h"
+#include "kernels/cpu/guard.h"
 
 /* Columns col .. col+n-1 of `rows` rows from `row` on, and their random words. The generator makes
  * the words of eight quads at a time, so if rows are short a strip has several of them: then no
@@ -50,6 +51,7 @@ static void forward_strip(const struct hg__cpu_act_drop *act_drop,
 		for (int64_t c = 0; c < s->n; c++)
 			y[c] = b ? x[c] + b[c] : x[c];
 		hg__act_drop_value(act_drop, s->n, words_of(s, row), y);
+		hg__guard_numbers(&a->overflow, s->n, y);
 		hg__row_put(&a->y, row, s->col, s->n, y);
 	}
 }

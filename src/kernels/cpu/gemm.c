@@ -12,7 +12,7 @@
 #include <math.h>
 #include <omp.h>
 
-#include "kernels/cpu/tile.h"
+#include "kernels/cpu/tile_skip.h"
 
 /* The blocking. A block of C has at most TALL rows and WIDE columns and uses DEEP of k at a time.
  * Its panel of A has 256 kB and a strip of 64 columns of B 64 kB, so both stay in a second-level
@@ -53,11 +53,6 @@ static struct hg__colsum_args sums_of(const struct hg__gemm_args *a)
 	return (struct hg__colsum_args){.x = a->b, .y = a->sums};
 }
 
-HG__INLINE int64_t round_up(int64_t n)
-{
-	return hg__ceil_div(n, HG__LANES) * HG__LANES;
-}
-
 /* Sets s to the mn rows and kn columns of op(A) from [m0, k] on: the address, and the distances
  * between rows and between values of k. */
 static void pack_a(const struct job *job, int64_t m0, int64_t mn, int64_t k, int64_t kn,
@@ -71,7 +66,7 @@ static void pack_a(const struct job *job, int64_t m0, int64_t mn, int64_t k, int
 		s->step = 1;
 		return;
 	}
-	const int64_t rows = trans ? kn : mn, cols = trans ? mn : kn, pitch = round_up(cols);
+	const int64_t rows = trans ? kn : mn, cols = trans ? mn : kn, pitch = hg__whole(cols);
 	for (int64_t r = 0; r < rows; r++) {
 		const float *from = trans ? hg__row(a, k + r, m0, cols, panel + r * pitch)
 		                          : hg__row(a, m0 + r, k, cols, panel + r * pitch);
@@ -101,6 +96,20 @@ static void pack_b(const struct job *job, int64_t k, int64_t kn, int64_t n0, int
 	}
 }
 
+/* The mn rows and kn columns of op(A) from [m0, k] on, in place. */
+static struct hg__lines lines_of(const struct job *job, int64_t m0, int64_t mn, int64_t k,
+                                 int64_t kn)
+{
+	const struct hg__mat *a = &job->a->a;
+	const int trans = job->a->trans_a;
+	return (struct hg__lines){.data = trans ? hg__at(a, k, m0) : hg__at(a, m0, k),
+	                          .count = trans ? kn : mn,
+	                          .length = trans ? mn : kn,
+	                          .pitch = a->ld,
+	                          .halves = a->dtype == HG_F16,
+	                          .by_column = trans};
+}
+
 /* out [mn, nn] = op(A)[m0.., k0..k1] op(B)[k0..k1, n0..] */
 static void multiply_block(const struct job *job, int64_t m0, int64_t mn, int64_t n0, int64_t nn,
                            int64_t k0, int64_t k1, float *scratch, float *out, int64_t ld)
@@ -110,13 +119,18 @@ static void multiply_block(const struct job *job, int64_t m0, int64_t mn, int64_
 		memset(out + r * ld, 0, (size_t)nn * sizeof(float));
 	for (int64_t k = k0; k < k1; k += job->deep) {
 		const int64_t kn = hg__min(job->deep, k1 - k);
+		const struct hg__lines lines = lines_of(job, m0, mn, k, kn);
+		const int sparse = hg__lines_are_sparse(&lines);
 		struct hg__strip s = {.b = strip, .rows = mn, .depth = kn, .ldc = ld, .add = k > k0};
-		pack_a(job, m0, mn, k, kn, scratch, &s);
 		for (int64_t c = 0; c < nn; c += HG__STRIP) {
 			s.cols = (int)hg__min(HG__STRIP, nn - c);
-			s.pitch = round_up(s.cols);
+			s.pitch = hg__whole(s.cols);
 			s.c = out + c;
 			pack_b(job, k, kn, n0 + c, s.cols, s.pitch, strip);
+			if (sparse && hg__strip_skip(&lines, &s))
+				continue;
+			if (!s.a)
+				pack_a(job, m0, mn, k, kn, scratch, &s);
 			hg__strip_run(&s);
 		}
 	}
@@ -200,8 +214,8 @@ static void divide_work(struct job *job)
 static size_t product_bytes(int64_t m, int64_t n, int64_t k, int threads)
 {
 	const int64_t tall = hg__min(m, TALL), wide = hg__min(n, WIDE), deep = hg__min(k, DEEP),
-	              strip = hg__min(round_up(n), HG__STRIP_MOST);
-	const int64_t scratch = round_up(tall) * round_up(deep) + deep * strip + tall * wide;
+	              strip = hg__min(hg__whole(n), HG__STRIP_MOST);
+	const int64_t scratch = hg__whole(tall) * hg__whole(deep) + deep * strip + tall * wide;
 	const int64_t rows = hg__min(hg__min(k / RUN, PIECES) * m, PIECES * TALL),
 	              partial = k < 2 * RUN ? 0 : rows * n;
 	return (size_t)(threads * scratch + partial) * sizeof(float);
@@ -226,9 +240,9 @@ static hg_status reserve_scratch(hg_context *ctx, struct job *job, int threads)
 	const struct hg__gemm_args *a = job->a;
 	const int panel = a->trans_a || a->a.dtype == HG_F16;
 	job->a_size = !panel       ? 0
-	              : a->trans_a ? job->deep * round_up(job->tall)
-	                           : job->tall * round_up(job->deep);
-	job->b_size = job->deep * hg__min(HG__STRIP, round_up(job->n));
+	              : a->trans_a ? job->deep * hg__whole(job->tall)
+	                           : job->tall * hg__whole(job->deep);
+	job->b_size = job->deep * hg__min(HG__STRIP, hg__whole(job->n));
 	job->scratch_size = job->a_size + job->b_size +
 	                    (a->c.dtype == HG_F16 && job->runs == 1 ? job->tall * job->wide : 0);
 	const int64_t partial = job->runs > 1 ? job->runs * job->m * job->n : 0;

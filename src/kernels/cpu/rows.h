@@ -74,6 +74,11 @@ HG__INLINE int64_t hg__ceil_div(int64_t a, int64_t b)
 {
 	return (a + b - 1) / b;
 }
+/* A number of columns in whole vectors. */
+HG__INLINE int64_t hg__whole(int64_t cols)
+{
+	return hg__ceil_div(cols, HG__LANES) * HG__LANES;
+}
 
 /* Columns col .. col+15 of a row as a vector. Lanes past the last column are set to `fill`. */
 HG__INLINE hg__v16 hg__lanes(const struct hg__mat *m, int64_t row, int64_t col, float fill)
