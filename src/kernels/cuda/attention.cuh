@@ -4,6 +4,8 @@
  *
  *     attention.cu, attention_back.cu    the rows of the backend, and which implementation runs
  *     attention_graphs*.cu               batches of small graphs with dense counts, DOT and ADD
+ *     attention_mixed.cu                 batches in which some graphs have dense counts
+ *     attention_tiles*.cu                ADD on graphs with tiles, by tensor cores
  *     attention_add*.cu                  additive scores, with one gather for each edge
  *     attention_packs*.cu                scores from whole rows, heads of 8 to 256 columns
  *     attention_any*.cu                  any score and any shape
@@ -16,21 +18,25 @@
 #include "kernels/cuda/parts.cuh"
 #include "kernels/workspace.h"
 
+constexpr unsigned WHOLE_WARP = 0xffffffffu;
+
 /* ---- implementations ---- */
 
 /* One implementation of attention, or of its gradient. A table lists them, the fastest first, and
  * the first that takes a call computes it. Before any is asked, the operands have been checked
- * (attention_checked), and calls without results have returned. `takes` depends on types, shapes
- * and what is present, and not on where data lies, because the answer while a tape is planned is
- * the answer when it runs. */
+ * (attention_check.h), and calls without results have returned. `takes` depends on types, shapes,
+ * what is present and the limits of the context's device, which is the current device then, and not
+ * on where data lies, because the answer while a tape is planned is the answer when it runs. */
 template <typename A> struct attention_row {
 	bool (*takes)(const A *a);
 	hg_status (*run)(hg_context *ctx, const A *a);
 	size_t (*workspace)(const hg_context *ctx, const A *a);
 };
 template <typename A, size_t N>
-static inline const struct attention_row<A> &attention_row_for(const attention_row<A> (&table)[N],
-                                                               const A *a) {
+static inline const struct attention_row<A> &
+attention_row_for(const hg_context *ctx, const attention_row<A> (&table)[N], const A *a) {
+	/* makes the context's device the current one, whose limits an implementation may ask for */
+	(void)stream_of(ctx);
 	size_t i = 0;
 	while (i + 1 < N && !table[i].takes(a))
 		i++;
@@ -38,12 +44,13 @@ static inline const struct attention_row<A> &attention_row_for(const attention_r
 }
 /* Declares the functions of an implementation, and names them as a row of its table:
  * HG__ATTENTION(attention, add) stands for hg__cuda_attention_add, hg__cuda_attention_add_takes and
- * hg__cuda_attention_add_workspace. */
-#define HG__ATTENTION(kernel, name)                                                            \
-	HG_NODISCARD bool hg__cuda_##kernel##_##name##_takes(const struct hg__##kernel##_args *a); \
-	HG_NODISCARD hg_status hg__cuda_##kernel##_##name(hg_context *ctx,                         \
-	                                                  const struct hg__##kernel##_args *a);    \
-	size_t hg__cuda_##kernel##_##name##_workspace(const hg_context *ctx,                       \
+ * hg__cuda_attention_add_workspace. Tests in C ask what a kernel takes. */
+#define HG__ATTENTION(kernel, name)                                                         \
+	extern "C" HG_NODISCARD bool hg__cuda_##kernel##_##name##_takes(                        \
+	    const struct hg__##kernel##_args *a);                                               \
+	HG_NODISCARD hg_status hg__cuda_##kernel##_##name(hg_context *ctx,                      \
+	                                                  const struct hg__##kernel##_args *a); \
+	size_t hg__cuda_##kernel##_##name##_workspace(const hg_context *ctx,                    \
 	                                              const struct hg__##kernel##_args *a)
 #define HG__ATTENTION_ROW(kernel, name)                                 \
 	{                                                                   \
@@ -53,18 +60,22 @@ static inline const struct attention_row<A> &attention_row_for(const attention_r
 
 HG__ATTENTION(attention, graphs);
 HG__ATTENTION(attention_back, graphs);
+HG__ATTENTION(attention, mixed);
+HG__ATTENTION(attention_back, mixed);
+HG__ATTENTION(attention, tiles);
 HG__ATTENTION(attention, add);
+HG__ATTENTION(attention_back, tiles);
 HG__ATTENTION(attention_back, add);
 HG__ATTENTION(attention, packs);
 HG__ATTENTION(attention_back, packs);
 HG__ATTENTION(attention, any);
 HG__ATTENTION(attention_back, any);
 
-/* Whether the operands of a score fit the graph, and each other: HG_OK, or a status with a message.
- * needs_v: the values are read. */
-HG_NODISCARD hg_status attention_checked(hg_context *ctx, const char *kernel,
-                                         const struct hg__csr &csr, const struct hg__attention &of,
-                                         bool needs_v);
+/* Whether the graph has the plan that kernels follow, and a grid holds the columns of q and of v:
+ * HG_OK, or a status with a message. */
+HG_NODISCARD hg_status attention_launchable(hg_context *ctx, const char *kernel,
+                                            const struct hg__csr &csr, int64_t q_cols,
+                                            int64_t v_cols);
 
 /* ---- dropout ---- */
 
@@ -164,11 +175,10 @@ static __device__ inline float additive(float q, float k, float bias)
 
 /* COSINE: t = <Q_i, K_j> / (|Q_i| |K_j|), with the inverses of the norms from the sums of squares;
  * 0 for a vector that is too short to have a direction (HG__ATTENTION_TINY, here in f32). */
-constexpr float ATTENTION_TINY = 1e-12f;
 static __device__ inline float inverse_norm(float squares)
 {
 	const float norm = sqrtf(squares);
-	return norm < ATTENTION_TINY ? 0.0f : 1.0f / norm;
+	return norm < static_cast<float>(HG__ATTENTION_TINY) ? 0.0f : 1.0f / norm;
 }
 static __device__ inline float cosine(float dot, float inverse_q, float inverse_k)
 {
@@ -191,13 +201,18 @@ static __device__ inline float weighted_exp(float s, float offset, float weight)
 
 /* p of an edge from the log of the sum of its row. Rounding may put it above 1, and a gradient that
  * is bounded by a proof needs p <= 1. NaN stays NaN. */
-static __device__ inline float attention_p(float s, float softmax, float weight)
+static __device__ inline float attention_p(float s, float log_sum, float weight)
 {
-	const float p = weighted_exp(s, softmax, weight);
+	const float p = weighted_exp(s, log_sum, weight);
 	return p > 1.0f ? 1.0f : p;
 }
 
 /* ---- running sums ---- */
+
+/* A maximum before the first score, where scores are subtracted from it, or maxima from each other.
+ * It is finite, so that exp of -inf less this number, and the factor by which sums of no terms are
+ * rescaled, are 0 and not NaN. */
+constexpr float LOWEST = -3.402823466e+38f;
 
 /* The maximum of a part of a row so far, and the sum of weight exp(s - most); plus: the sum over
  * edges with a positive score before f. */
@@ -215,7 +230,7 @@ static __device__ inline float moved(float from, float to)
 	return from == -INFINITY ? 0.0f : expf(from - to);
 }
 /* The log of the sum of a row; -inf for a row without edges that count. */
-static __device__ inline float softmax_of(const struct running_sum &r)
+static __device__ inline float log_sum_of(const struct running_sum &r)
 {
 	return r.sum == 0.0f ? -INFINITY : r.most + logf(r.sum);
 }

@@ -31,15 +31,15 @@ struct add_edges {
 	int cols, head_cols, heads;
 	float slope;
 	struct attention_mask mask;
-	/* [2 * items, lead]: the sums of all columns, the sums `plus`, and what each head has, which
-	 * begins at column `numbers` */
+	const int32_t *item_slot;
+	/* [slots, lead] in the numbering of item_slot (core/csr.h): the sums of all columns, the sums
+	 * `plus`, and what each head has, which begins at column `numbers` */
 	float *staging;
 	int64_t lead, numbers;
 };
 
-constexpr unsigned WHOLE_WARP = 0xffffffffu;
 constexpr int ADD_PACK = 8;
-constexpr unsigned ADD_LEAST_LANES = 4, ADD_MOST_LANES = 8; /* of a sub-warp */
+constexpr unsigned ADD_LEAST_LANES = 4, ADD_LANES = 8; /* of a sub-warp */
 
 static __host__ __device__ inline int64_t whole_packs(int64_t cols)
 {
@@ -49,6 +49,11 @@ static __host__ __device__ inline int64_t whole_packs(int64_t cols)
 static inline int64_t add_lead(int64_t cols, int heads, int each)
 {
 	return 2 * whole_packs(cols) + whole_packs(static_cast<int64_t>(heads) * each);
+}
+
+static inline size_t add_staging_bytes(const struct hg__csr &csr, int64_t lead)
+{
+	return csr.plan ? static_cast<size_t>(csr.plan->slots * lead) * sizeof(float) : 0;
 }
 
 /* Whether all lanes of a sub-warp have the same head. */
@@ -75,11 +80,11 @@ static inline bool add_takes(const struct hg__attention &of, const struct hg__cs
 	       (of.heads == 1 || head_cols % ADD_PACK == 0) && of.v.cols <= MOST_EDGE_COLUMNS;
 }
 
-/* Lanes of the grid: sub-warps of 4 lanes for up to 32 columns, otherwise of 8. */
-static inline struct edge_grid add_grid_of(int64_t pieces, int64_t cols)
+/* A grid of sub-warps of at most `most` lanes, and of 4 for up to 32 columns. */
+static inline struct edge_grid add_grid_of(int64_t pieces, int64_t cols, unsigned most)
 {
 	const int64_t packs = whole_packs(cols) / ADD_PACK;
-	return edge_grid_of(pieces, packs < ADD_LEAST_LANES ? ADD_LEAST_LANES : packs, ADD_MOST_LANES);
+	return edge_grid_of(pieces, packs < ADD_LEAST_LANES ? ADD_LEAST_LANES : packs, most);
 }
 
 /* Whether the gathered rows shall not stay in L1, so that more of it is left for the numbers of
@@ -93,6 +98,34 @@ static inline bool passes_l1(const hg_context *ctx, int64_t rows, uint32_t pitch
 	       static_cast<const hg__cuda_state *>(ctx->state)->l2_bytes / 2;
 }
 
+/* The lines of 128 bytes in which 8 rows of `bytes` lie; bytes and pitch are multiples of 16. */
+static inline int64_t lines_of_8_rows(int64_t bytes, int64_t pitch)
+{
+	int64_t lines = 0;
+	for (int64_t row = 0; row < 8; row++)
+		lines += (row * pitch % 128 + bytes + 127) / 128;
+	return lines;
+}
+
+/* The pitch in bytes of a copy of `x` whose rows cross as few lines of 128 bytes as possible, or 0
+ * if x is to be gathered as it is. A copy pays where rows do not fit in half of the second-level
+ * cache, because device memory opens each line for itself, and where a copy saves each edge a
+ * quarter of its lines or more: it reads and writes two lines for each row, and x has 16 edges for
+ * each row. Measured on an H200 with 47 columns (96 or 128 bytes), products-like: forward
+ * 5.00 ms without a copy and 4.47 with it, backward 5.45 and 4.87. */
+static inline uint32_t padded_pitch(const hg_context *ctx, const struct hg__csr &csr,
+                                    const struct hg__mat &x)
+{
+	const int64_t element = static_cast<int64_t>(hg_dtype_size(x.dtype)), pitch = x.ld * element,
+	              cols = whole_packs(x.cols), bytes = cols * element,
+	              padded = hg__scaled_lead(cols, x.dtype) * element;
+	const bool pays = 4 * lines_of_8_rows(bytes, pitch) >= 5 * lines_of_8_rows(bytes, padded) &&
+	                  csr.m / 16 >= x.rows;
+	return pays && passes_l1(ctx, x.rows, static_cast<uint32_t>(bytes))
+	           ? static_cast<uint32_t>(padded)
+	           : 0;
+}
+
 /* Calls f(C) with C the integral constant 1 or 0. */
 template <typename F> static inline hg_status with_flag(bool flag, F f)
 {
@@ -104,6 +137,7 @@ static inline struct add_edges add_edges_of(const struct hg__csr &csr,
 {
 	struct add_edges e = {};
 	e.plan = plan_of(csr);
+	e.item_slot = csr.plan->item_slot;
 	e.col = csr.col;
 	e.x = x.data;
 	e.pitch = static_cast<uint32_t>(x.ld * static_cast<int64_t>(hg_dtype_size(x.dtype)));
@@ -126,6 +160,21 @@ static __device__ inline float positive(float w)
 	return x;
 }
 
+/* exp(x). For halves in two instructions, with a relative error of at most 2^-22 + 2^-23 |x|, and 0
+ * below 2^-126, which changes no half. With several heads each lane needs it for each edge, and
+ * expf has eight instructions: measured on an H200, reddit-like, 8 heads of 8 columns, forward
+ * 2.14 ms with expf and 2.05 without. NaN stays NaN. */
+template <typename T> static __device__ inline float exp_for(float x)
+{
+	if constexpr (sizeof(T) == sizeof(float)) {
+		return expf(x);
+	} else {
+		float y;
+		asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.4426950408889634f));
+		return y;
+	}
+}
+
 /* A pack of 8 elements; PASS_L1: without a place in L1. */
 template <bool PASS_L1, typename T> static __device__ inline raw<T, ADD_PACK> fetch_pack(const T *p)
 {
@@ -142,11 +191,22 @@ template <bool PASS_L1, typename T> static __device__ inline raw<T, ADD_PACK> fe
 	}
 }
 
+/* The slots of split row s, which follow each other. */
+struct row_slots {
+	const float *first;
+	int64_t count;
+};
+static __device__ inline struct row_slots slots_of(const struct add_edges &e, int64_t s)
+{
+	const int64_t first = e.plan.split_first[s];
+	return {e.staging + (e.item_slot[first + 1] - 1) * e.lead, e.plan.split_last[s] - first + 1};
+}
+
 /* The lanes of this thread's sub-warp. */
 static __device__ inline unsigned own_sub_warp()
 {
 	const unsigned lane = (threadIdx.y * blockDim.x + threadIdx.x) % 32;
-	return ((1u << blockDim.x) - 1u) << (lane - threadIdx.x);
+	return WHOLE_WARP >> (32 - blockDim.x) << (lane - threadIdx.x);
 }
 
 /* The sum over `lanes` neighbouring lanes of a sub-warp, all of whose lanes must call it. */
@@ -178,17 +238,23 @@ static __device__ inline unsigned kept_heads(const struct attention_mask &mask,
 template <typename T, int UNROLL, bool FEW, bool ONE, bool PASS_L1> struct add_lane {
 	static constexpr int W = ADD_PACK, STEP = UNROLL;
 	static constexpr bool SHARES_STEPS = true;
+	/* Whether masks are drawn while the gathers of a step are in flight. The random numbers take 10
+	 * registers, which the other kernels do not have until the gathers are added.
+	 * With a dropout of 0.6, reddit-like, 64 columns: 1.95 and 2.04 ms forward and backward on an
+	 * H200 if they are drawn before, 1.93 and 2.00 so. */
+	static constexpr bool DRAWS_LATE = ONE && !FEW && sizeof(T) == sizeof(__half);
 	using step = step_of<STEP, FEW>;
 
 	const struct add_edges &e;
 	const char *x;
-	int head;
+	unsigned head; /* as a signed number it would take a second register in addresses */
 	/* Whether a head begins with the first column of this lane, or, with ONE, of the sub-warp. */
 	bool starts_head;
 	bool shares = false; /* whether the parts share the step, with 2^shift entries each */
 	int shift;
 	bool live[step::held];
 	int32_t row[step::held], slot[step::held];
+	int32_t neighbour[step::held]; /* the other end of the entries that this lane holds */
 	raw<T, W> bits[STEP];
 	/* ONE: the mask times the weight of the entries that this lane holds, with the sign of q + k */
 	float given_weight[step::held];
@@ -205,8 +271,9 @@ template <typename T, int UNROLL, bool FEW, bool ONE, bool PASS_L1> struct add_l
 		const int last = (e.cols - 1) / W * W, own = own_column(),
 		          first = ONE ? own - static_cast<int>(threadIdx.x) * W : own;
 		x = reinterpret_cast<const char *>(static_cast<const T *>(e.x) + min(own, last));
-		head = min(first, last) / e.head_cols;
-		starts_head = first == head * e.head_cols;
+		const int own_head = min(first, last) / e.head_cols;
+		head = static_cast<unsigned>(own_head);
+		starts_head = first == own_head * e.head_cols;
 	}
 	/* by_length.cuh calls these four as well. They have nothing to do here, because look_up and
 	 * load begin all loads, and no edge has a result of its own. */
@@ -251,18 +318,16 @@ template <typename T, int UNROLL, bool FEW, bool ONE, bool PASS_L1> struct add_l
 
 	/* ---- dropout ---- */
 
-	/* Draws the masks of the entry in register k; i, j: its destination and its source. The lane
-	 * that holds an entry calls this before the gathers start, because the random numbers take
-	 * registers that the gathers need. The heads of a sub-warp are in one octet: its 32 or 64
-	 * columns do not cross a multiple of 8 head_cols, which is a multiple of 64 where there are
-	 * several heads. */
+	/* Draws the masks of the entry in register k, in the lane that holds it; i, j: its destination
+	 * and its source. The heads of a sub-warp are in one octet: its 32 or 64 columns do not cross a
+	 * multiple of 8 head_cols, which is a multiple of 64 where there are several heads. */
 	__device__ void draw(int k, int32_t i, int32_t j)
 	{
 		if (!e.mask.step)
 			return;
-		const struct hg__rng4 words = e.mask.words(i, j, head / 8);
+		const struct hg__rng4 words = e.mask.words(i, j, static_cast<int>(head / 8));
 		if (ONE)
-			mask[k] = e.mask.of_words(words, head);
+			mask[k] = e.mask.of_words(words, static_cast<int>(head));
 		else
 			kept[k] = kept_heads(e.mask, words);
 	}
@@ -307,16 +372,22 @@ template <typename T, int UNROLL, bool FEW, bool ONE, bool PASS_L1> struct add_l
 
 	/* ---- staging slots ---- */
 
+	/* Slot `to` of the plan: the head or the tail of an item. */
+	__device__ float *slot_at(int64_t to) const
+	{
+		const int64_t tail = to & 1;
+		return e.staging + (__ldg(e.item_slot + to / 2 + tail) - tail) * e.lead;
+	}
 	__device__ void stage_sums(int64_t to) const
 	{
-		float *s = e.staging + to * e.lead + own_column();
+		float *s = slot_at(to) + own_column();
 		store<W>(s, all);
 		store<W>(s + e.numbers / 2, plus);
 	}
 	/* Number n of a head. */
 	__device__ void stage_number(int64_t to, int n, float value) const
 	{
-		e.staging[to * e.lead + e.numbers + static_cast<int64_t>(n) * e.heads + head] = value;
+		slot_at(to)[e.numbers + static_cast<int64_t>(n) * e.heads + head] = value;
 	}
 };
 

@@ -1,10 +1,10 @@
 /* The gradients of attention with additive scores (kernels/attention.h), with one gather for each
  * edge. G = dY. A pass over nodes comes first:
  *
- *     D[i, k] = <G_i, Y_i>,  dq[i, k] = (1 - slope) (<G_i, plus_i> - D[i, k] softmax[i, h + k])
+ *     D[i, k] = <G_i, Y_i>,  dq[i, k] = (1 - slope) (<G_i, plus_i> - D[i, k] log_sum[i, h + k])
  *
  * because the derivatives of a row's scores before f sum to 0. It also leaves what the second pass
- * needs of a row, a record {q, softmax, D} for each head. That pass is over the columns of the
+ * needs of a row, a record {q, log_sum, D} for each head. That pass is over the columns of the
  * graph, which are the rows of the transpose:
  *
  *     Z[j, c] = sum over the edges (i, j) of mask p G[i, c],  Z_plus the same where q + k > 0
@@ -12,130 +12,123 @@
  *
  * so the products with V_j are one for each column and not for each edge. */
 
-#include "kernels/cuda/attention_add.cuh"
+#include "kernels/cuda/attention_add_records.cuh"
 
 namespace
 {
-
-/* ---- records ---- */
-
-/* What an edge needs of its row. Where no edge of a row counts, softmax is -inf, and the record has
- * +inf: p is then 0. */
-struct row_numbers {
-	float q, softmax, d;
-};
-__device__ inline float offset_of(float softmax)
-{
-	return softmax == -INFINITY ? INFINITY : softmax;
-}
-
-/* Rows of f32: as they are. */
-struct full_record {
-	float4 v;
-
-	__device__ void set(float q, const struct row_numbers &n)
-	{
-		v = make_float4(q, n.softmax, n.d, 0.0f);
-	}
-	__device__ struct row_numbers get() const
-	{
-		return {v.x, v.y, v.z};
-	}
-};
-
-/* Rows of f16, in 8 bytes, because a larger record does not stay in the caches. (Measured with
- * a prototype on an H200, products-like, one head of 64 columns: 16 bytes 5.7 ms, 8 bytes 4.4.) q
- * is exact, so that q + k has the same sign as in the forward pass. softmax has 19 bits after the
- * leading one, and D 11, both rounded to nearest. So p has a relative error of at most 2^-20
- * |softmax|, and dk an error of at most 2^-12 sum of p |D|; that of D through Y, which is stored
- * in f16, is at most 2^-11 sum of |G| |Y|. */
-struct half_record {
-	uint2 v;
-
-	/* The bits of x rounded to a multiple of 2^drop. NaN is the one whose low bits are 0. */
-	static __device__ unsigned rounded(float x, int drop)
-	{
-		const unsigned bits = x != x ? 0x7FC00000u : __float_as_uint(x);
-		return (bits + (1u << (drop - 1))) & ~((1u << drop) - 1);
-	}
-	__device__ void set(__half q, const struct row_numbers &n)
-	{
-		const unsigned softmax = rounded(n.softmax, 4), d = rounded(n.d, 12);
-		v = make_uint2((softmax & 0xFFFF0000u) | __half_as_ushort(q), d | (softmax & 0xFFFFu) >> 4);
-	}
-	__device__ struct row_numbers get() const
-	{
-		return {__half2float(__ushort_as_half(static_cast<unsigned short>(v.x & 0xFFFFu))),
-		        __uint_as_float((v.x & 0xFFFF0000u) | (v.y << 4 & 0xFFFFu)),
-		        __uint_as_float(v.y & ~0xFFFu)};
-	}
-};
-
-template <typename T> struct record_of {
-	using type = full_record;
-};
-template <> struct record_of<__half> {
-	using type = half_record;
-};
-template <typename T> using record = typename record_of<T>::type;
-
-__device__ inline struct full_record fetch_record(const struct full_record *r)
-{
-	return {__ldg(&r->v)};
-}
-__device__ inline struct half_record fetch_record(const struct half_record *r)
-{
-	return {__ldg(&r->v)};
-}
 
 struct backward {
 	struct add_edges e; /* of the transpose; X is dY */
 	int64_t rows;
 	const void *q, *k, *v, *y, *plus;
 	int64_t ldq, ldk, ldv, ldy, ldplus, ldg;
-	const float *softmax;
-	int64_t ld_softmax;
-	void *records; /* [rows, heads]; NULL: neither dk nor dv is needed */
+	const float *log_sum;
+	int64_t ld_log_sum;
+	const void *g; /* dY, of which e.x may be a copy */
+	/* [rows, heads], with this pitch in bytes; NULL: neither dk nor dv is needed */
+	void *records;
+	uint32_t record_pitch;
+	void *copy; /* of dY, with pitch e.pitch; NULL: e.x is dY */
 	void *dq, *dk, *dv;
 	int64_t lddq, lddk, lddv;
 	/* f32 [rows, heads] if dk is dq: the gradient of q until that of k is added to it */
 	float *dq_first;
-	int lanes; /* for a row and head in the pass over nodes, a power of two */
+	/* for a row and head in the pass over nodes: a power of two, and its logarithm */
+	int lanes, lanes_shift;
+	int heads_shift; /* the logarithm of heads; -1: it is no power of two */
 };
 
 /* ---- pass 1: nodes ---- */
+
+template <typename T> __device__ inline T *row_at(void *base, int64_t row, uint32_t pitch)
+{
+	return reinterpret_cast<T *>(static_cast<char *>(base) + row * pitch);
+}
+
+template <typename T> __device__ inline void put_pack(T *to, const raw<T, ADD_PACK> &pack)
+{
+#pragma unroll
+	for (size_t i = 0; i < sizeof pack.q / sizeof pack.q[0]; i++)
+		reinterpret_cast<uint4 *>(to)[i] = pack.q[i];
+}
+
+/* Sets the elements of a pack from number n on to 0. */
+template <typename T> __device__ inline void cut(raw<T, ADD_PACK> &pack, int n)
+{
+	constexpr int EACH = sizeof(unsigned) / sizeof(T);
+	unsigned *word = &pack.q[0].x;
+#pragma unroll
+	for (int i = 0; i < ADD_PACK / EACH; i++) {
+		const int left = n - i * EACH;
+		word[i] = left >= EACH ? word[i] : left <= 0 ? 0u : word[i] & 0xFFFFu;
+	}
+}
 
 /* The sums over columns c, c + 8 lanes, ... of one head that a lane adds. */
 template <typename T>
 __device__ void head_products(const struct backward &p, int64_t row, int head, int lane, float &d,
                               float &d_plus)
 {
-	const int64_t first = static_cast<int64_t>(head) * p.e.head_cols;
-	const T *g = static_cast<const T *>(p.e.x) + row * p.ldg + first,
-	        *y = static_cast<const T *>(p.y) + row * p.ldy + first,
-	        *plus = static_cast<const T *>(p.plus) + row * p.ldplus + first;
+	const int first = head * p.e.head_cols;
 	for (int c = lane * ADD_PACK; c < p.e.head_cols; c += p.lanes * ADD_PACK) {
-		float a[ADD_PACK], b[ADD_PACK], b_plus[ADD_PACK] = {};
-		load<ADD_PACK>(g + c, a);
-		load<ADD_PACK>(y + c, b);
+		const int64_t at = first + c;
+		raw<T, ADD_PACK> packs[3] = {};
+		packs[0] = fetch<ADD_PACK>(static_cast<const T *>(p.g) + row * p.ldg + at);
+		packs[1] = fetch<ADD_PACK>(static_cast<const T *>(p.y) + row * p.ldy + at);
 		if (p.dq)
-			load<ADD_PACK>(plus + c, b_plus);
+			packs[2] = fetch<ADD_PACK>(static_cast<const T *>(p.plus) + row * p.ldplus + at);
+		if (p.copy)
+			put_pack(row_at<T>(p.copy, row, p.e.pitch) + at, packs[0]);
+		if (c + ADD_PACK > p.e.head_cols) /* the rest of the packs is padding */
+#pragma unroll
+			for (int n = 0; n < 3; n++)
+				cut(packs[n], p.e.head_cols - c);
+		float g[ADD_PACK], y[ADD_PACK], plus[ADD_PACK];
+		unpack(packs[0], g);
+		unpack(packs[1], y);
+		unpack(packs[2], plus);
 #pragma unroll
 		for (int i = 0; i < ADD_PACK; i++) {
-			const bool padding = c + i >= p.e.head_cols;
-			d = padding ? d : __fmaf_rn(a[i], b[i], d);
-			d_plus = padding ? d_plus : __fmaf_rn(a[i], b_plus[i], d_plus);
+			d = __fmaf_rn(g[i], y[i], d);
+			d_plus = __fmaf_rn(g[i], plus[i], d_plus);
 		}
 	}
 }
 
+/* What the pass over nodes reads of a row and a head beside columns. */
+template <typename T> struct node_numbers {
+	float log_sum, p_plus;
+	T q;
+
+	__device__ void get(const struct backward &p, int64_t row, int head)
+	{
+		const float *from = p.log_sum + row * p.ld_log_sum + head;
+		log_sum = from[0];
+		p_plus = from[p.e.heads];
+		q = static_cast<const T *>(p.q)[row * p.ldq + head];
+	}
+};
+
+/* The row of a unit. A division of 64-bit numbers would be half of all instructions. */
+__device__ inline int64_t row_of(const struct backward &p, int64_t unit)
+{
+	return p.heads_shift >= 0 ? unit >> p.heads_shift : unit / p.e.heads;
+}
+
+/* The pass waits for memory, so it needs few registers: 8 blocks on a multiprocessor leave 32. */
 template <typename T>
-__global__ void __launch_bounds__(BLOCK) backward_nodes(const __grid_constant__ struct backward p)
+__global__ void __launch_bounds__(BLOCK, sizeof(T) == sizeof(float) ? 5 : 8)
+    backward_nodes(const __grid_constant__ struct backward p)
 {
 	after_previous();
-	const int64_t unit = global_thread() / p.lanes, row = unit / p.e.heads;
-	const int head = static_cast<int>(unit % p.e.heads),
+	const int64_t unit = global_thread() >> p.lanes_shift, row = row_of(p, unit);
+	const int head = static_cast<int>(unit - row * p.e.heads),
 	          lane = static_cast<int>(threadIdx.x) & (p.lanes - 1);
+	/* These are loaded before the packs, so that a row takes the latency of memory once. */
+	const bool ends = row < p.rows && lane == 0;
+	node_numbers<T> own = {};
+	if (ends)
+		own.get(p, row, head);
 	float d = 0.0f, d_plus = 0.0f;
 	if (row < p.rows)
 		head_products<T>(p, row, head, lane, d, d_plus);
@@ -143,11 +136,10 @@ __global__ void __launch_bounds__(BLOCK) backward_nodes(const __grid_constant__ 
 		d += __shfl_xor_sync(WHOLE_WARP, d, step);
 		d_plus += __shfl_xor_sync(WHOLE_WARP, d_plus, step);
 	}
-	if (row >= p.rows || lane != 0)
+	if (!ends)
 		return;
-	const float *softmax = p.softmax + row * p.ld_softmax + head;
 	if (p.dq) {
-		const float dq = (1.0f - p.e.slope) * (d_plus - d * softmax[p.e.heads]);
+		const float dq = (1.0f - p.e.slope) * (d_plus - d * own.p_plus);
 		if (p.dq_first)
 			p.dq_first[unit] = dq;
 		else
@@ -155,8 +147,8 @@ __global__ void __launch_bounds__(BLOCK) backward_nodes(const __grid_constant__ 
 	}
 	if (p.records) {
 		record<T> r;
-		r.set(static_cast<const T *>(p.q)[row * p.ldq + head], {0.0f, offset_of(softmax[0]), d});
-		static_cast<record<T> *>(p.records)[unit] = r;
+		r.set(own.q, {0.0f, offset_of(own.log_sum), d});
+		row_at<record<T>>(p.records, row, p.record_pitch)[head] = r;
 	}
 }
 
@@ -220,7 +212,7 @@ struct backward_lane : add_lane<T, UNROLL<T, ONE>, FEW, ONE, PASS_L1> {
 
 	const struct backward &p;
 	const T *k_of_head;
-	const record<T> *record_of_head;
+	const char *record_of_head;
 	T k[RECORDS];
 	record<T> numbers[RECORDS];
 	float sum = 0.0f;              /* of f' p D: with ONE, of the entries that this lane holds */
@@ -228,12 +220,14 @@ struct backward_lane : add_lane<T, UNROLL<T, ONE>, FEW, ONE, PASS_L1> {
 
 	__device__ explicit backward_lane(const struct backward &problem)
 	    : lane(problem.e), p(problem), k_of_head(static_cast<const T *>(problem.k) + head),
-	      record_of_head(static_cast<const record<T> *>(problem.records) + head)
+	      record_of_head(reinterpret_cast<const char *>(
+	          static_cast<const record<T> *>(problem.records) + head))
 	{
 	}
 	__device__ record<T> record_at(int32_t i) const
 	{
-		return fetch_record(record_of_head + static_cast<int64_t>(i) * e.heads);
+		const uint64_t at = static_cast<uint64_t>(static_cast<uint32_t>(i)) * p.record_pitch;
+		return {__ldg(&reinterpret_cast<const record<T> *>(record_of_head + at)->v)};
 	}
 
 	/* ---- loads ---- */
@@ -260,7 +254,9 @@ struct backward_lane : add_lane<T, UNROLL<T, ONE>, FEW, ONE, PASS_L1> {
 	__device__ void look_up(bool exists, int n, int32_t i)
 	{
 		live[n] = exists;
-		lane::draw(n, i, row[n]);
+		lane::neighbour[n] = i;
+		if (!lane::DRAWS_LATE)
+			draw(n);
 		if (ONE) {
 			numbers[n] = {};
 			if (exists)
@@ -288,6 +284,11 @@ struct backward_lane : add_lane<T, UNROLL<T, ONE>, FEW, ONE, PASS_L1> {
 			load(u, entry, i);
 	}
 
+	__device__ void draw(int n)
+	{
+		lane::draw(n, lane::neighbour[n], row[n]);
+	}
+
 	/* ---- weights ---- */
 
 	/* p of entry n, and f' p D. Rounding may put p above 1, and gradients that are bounded by a
@@ -295,7 +296,7 @@ struct backward_lane : add_lane<T, UNROLL<T, ONE>, FEW, ONE, PASS_L1> {
 	__device__ float weight(int n, bool &in_plus, float &term) const
 	{
 		const struct row_numbers r = numbers[n].get();
-		const float x = r.q + widen(k[n]), w = expf(fmaxf(x, e.slope * x) - r.softmax),
+		const float x = r.q + widen(k[n]), w = exp_for<T>(fmaxf(x, e.slope * x) - r.log_sum),
 		            at_most_1 = w > 1.0f ? 1.0f : w;
 		in_plus = x > 0.0f;
 		term = (in_plus ? at_most_1 : e.slope * at_most_1) * r.d;
@@ -303,6 +304,10 @@ struct backward_lane : add_lane<T, UNROLL<T, ONE>, FEW, ONE, PASS_L1> {
 	}
 	__device__ void weigh()
 	{
+		if (lane::DRAWS_LATE && e.mask.step)
+#pragma unroll
+			for (int n = 0; n < step::held; n++)
+				draw(n);
 		if constexpr (ONE) {
 #pragma unroll
 			for (int n = 0; n < step::held; n++) {
@@ -354,7 +359,7 @@ struct backward_lane : add_lane<T, UNROLL<T, ONE>, FEW, ONE, PASS_L1> {
 			const float dot =
 			    sum_in_sub_warp(put_dv<T>(p, j, own_column(), all, plus), lanes_of_head<ONE>(e));
 			if (first)
-				put_dk<T>(p, j, head, dot - sum);
+				put_dk<T>(p, j, static_cast<int>(head), dot - sum);
 		} else {
 			if (own_column() < e.cols)
 				lane::stage_sums(to);
@@ -369,7 +374,7 @@ struct backward_lane : add_lane<T, UNROLL<T, ONE>, FEW, ONE, PASS_L1> {
 		if (own_column() < e.cols && p.dv)
 			store<W>(static_cast<T *>(p.dv) + j * p.lddv + own_column(), all);
 		if (first_of_head())
-			put_dk<T>(p, j, head, 0.0f);
+			put_dk<T>(p, j, static_cast<int>(head), 0.0f);
 	}
 };
 
@@ -388,24 +393,22 @@ __global__ void __launch_bounds__(BLOCK, (RESIDENT<T, ONE>))
 /* Slots whose loads are in flight together. */
 constexpr int SLOTS = 4;
 
-/* Adds the slots of split column s: columns c .. c + 7, and the sum of a head. */
-__device__ void add_slots(const struct add_edges &e, int64_t s, int c, int head,
+/* Adds the slots of a split column: columns c .. c + 7, and the sum of a head. */
+__device__ void add_slots(const struct add_edges &e, const struct row_slots &slots, int c, int head,
                           float (&z)[ADD_PACK], float (&z_plus)[ADD_PACK], float &sum)
 {
-	const int64_t first = e.plan.split_first[s], last = e.plan.split_last[s];
-	for (int64_t item = first; item <= last; item += SLOTS) {
+	for (int64_t first = 0; first < slots.count; first += SLOTS) {
 		float a[SLOTS][ADD_PACK], b[SLOTS][ADD_PACK], n[SLOTS];
 #pragma unroll
 		for (int u = 0; u < SLOTS; u++) {
-			const float *slot =
-			    e.staging + slot_of(item + u <= last ? item + u : last, last) * e.lead;
+			const float *slot = slots.first + min(first + u, slots.count - 1) * e.lead;
 			load<ADD_PACK>(slot + c, a[u]);
 			load<ADD_PACK>(slot + e.numbers / 2 + c, b[u]);
 			n[u] = slot[e.numbers + head];
 		}
 #pragma unroll
 		for (int u = 0; u < SLOTS; u++) {
-			if (item + u > last)
+			if (first + u >= slots.count)
 				break;
 			sum += n[u];
 #pragma unroll
@@ -431,11 +434,12 @@ __global__ void __launch_bounds__(BLOCK) backward_fold(const __grid_constant__ s
 	const lane own(e);
 	float z[ADD_PACK] = {}, z_plus[ADD_PACK] = {}, sum = 0.0f;
 	const int c = lane::own_column(), last = (e.cols - 1) / ADD_PACK * ADD_PACK;
-	add_slots(e, s, c < last ? c : last, own.head, z, z_plus, sum);
+	const int head = static_cast<int>(own.head);
+	add_slots(e, slots_of(e, s), c < last ? c : last, head, z, z_plus, sum);
 	const int32_t j = e.plan.split_row[s];
 	const float dot = sum_in_sub_warp(put_dv<T>(p, j, c, z, z_plus), lanes_of_head<ONE>(e));
 	if (own.starts_head && (!ONE || threadIdx.x == 0))
-		put_dk<T>(p, j, own.head, dot - sum);
+		put_dk<T>(p, j, head, dot - sum);
 }
 
 /* ---- launch ---- */
@@ -451,14 +455,18 @@ struct backward backward_of(const struct hg__attention_back_args *a)
 	p.v = a->of.v.data, p.ldv = a->of.v.ld;
 	p.y = a->y.data, p.ldy = a->y.ld;
 	p.plus = a->plus.data, p.ldplus = a->plus.ld;
-	p.ldg = a->dy.ld;
-	p.softmax = static_cast<const float *>(a->softmax.data), p.ld_softmax = a->softmax.ld;
+	p.g = a->dy.data, p.ldg = a->dy.ld;
+	p.log_sum = static_cast<const float *>(a->log_sum.data), p.ld_log_sum = a->log_sum.ld;
 	p.dq = a->dq.data, p.lddq = a->dq.ld;
 	p.dk = a->dk.data, p.lddk = a->dk.ld;
 	p.dv = a->dv.data, p.lddv = a->dv.ld;
-	p.lanes = 1;
-	while (p.lanes < 32 && p.lanes * ADD_PACK < p.e.head_cols)
-		p.lanes *= 2;
+	while (p.lanes_shift < 5 && (ADD_PACK << p.lanes_shift) < p.e.head_cols)
+		p.lanes_shift++;
+	p.lanes = 1 << p.lanes_shift;
+	while (1 << p.heads_shift < p.e.heads)
+		p.heads_shift++;
+	if (1 << p.heads_shift != p.e.heads)
+		p.heads_shift = -1;
 	return p;
 }
 
@@ -470,10 +478,21 @@ template <typename T> hg_status launch_nodes(hg_context *ctx, const struct backw
 	              grid_for(p.rows * p.e.heads, BLOCK / p.lanes), BLOCK, p);
 }
 
+/* Lanes of a sub-warp: 8, or 16 or 32 where a head has so many packs, because the products of V_j
+ * are summed over the columns of a head. */
+unsigned most_lanes(int64_t head_cols)
+{
+	unsigned lanes = ADD_LANES;
+	while (lanes < 32 && static_cast<int64_t>(lanes) * ADD_PACK < head_cols)
+		lanes *= 2;
+	return lanes;
+}
+
 template <typename T>
 hg_status launch_columns(hg_context *ctx, const struct hg__csr &csr_t, struct backward &p)
 {
-	struct edge_grid shape = add_grid_of(1, p.e.cols);
+	const unsigned most = most_lanes(p.e.head_cols);
+	struct edge_grid shape = add_grid_of(1, p.e.cols, most);
 	const bool few = shape.block.x == ADD_LEAST_LANES,
 	           one = one_head(p.e.head_cols, p.e.heads, shape.block.x);
 	p.e.parts = part_list_of(csr_t, nullptr, true, one ? UNROLL<T, true> : UNROLL<T, false>, true,
@@ -492,18 +511,17 @@ hg_status launch_columns(hg_context *ctx, const struct hg__csr &csr_t, struct ba
 		}));
 		if (p.e.plan.splits == 0)
 			return HG_OK;
-		const struct edge_grid splits = add_grid_of(p.e.plan.splits, p.e.cols);
+		const struct edge_grid splits = add_grid_of(p.e.plan.splits, p.e.cols, most);
 		return launch(ctx, "attention_back: fold", backward_fold<T, ONE>, splits.grid, splits.block,
 		              p);
 	});
 }
 
-/* Whether the columns of each head are those of 1, 2, 4 or 8 lanes of one sub-warp, which adds the
- * products of V_j over them. */
+/* Whether the columns of each head are those of 1, 2, 4, .. or 32 lanes of one sub-warp. */
 bool heads_fit(const struct hg__attention &of)
 {
 	const int64_t packs = whole_packs(of.v.cols / of.heads) / ADD_PACK;
-	return packs <= ADD_MOST_LANES && (of.heads == 1 || (packs & (packs - 1)) == 0);
+	return packs <= 32 && (of.heads == 1 || (packs & (packs - 1)) == 0);
 }
 
 /* Whether the gradients of q and k go to one matrix, as far as shapes tell. */
@@ -512,18 +530,10 @@ bool may_be_shared(const struct hg__attention_back_args *a)
 	return a->dq.data && a->dk.data && a->dq.rows == a->dk.rows;
 }
 
-size_t record_bytes(const struct hg__attention_back_args *a)
-{
-	if (!a->dk.data && !a->dv.data)
-		return 0;
-	const size_t each =
-	    a->of.v.dtype == HG_F16 ? sizeof(struct half_record) : sizeof(struct full_record);
-	return (static_cast<size_t>(a->y.rows * a->of.heads) * each + 255) / 256 * 256;
-}
 size_t shared_bytes(const struct hg__attention_back_args *a)
 {
 	return may_be_shared(a)
-	           ? (static_cast<size_t>(a->y.rows * a->of.heads) * sizeof(float) + 255) / 256 * 256
+	           ? hg__aligned(static_cast<size_t>(a->y.rows * a->of.heads) * sizeof(float))
 	           : 0;
 }
 
@@ -540,11 +550,11 @@ bool hg__cuda_attention_back_add_takes(const struct hg__attention_back_args *a)
 	       (!a->dv.data || holds_packs(a->dv));
 }
 
-size_t hg__cuda_attention_back_add_workspace(const hg_context *,
+size_t hg__cuda_attention_back_add_workspace(const hg_context *ctx,
                                              const struct hg__attention_back_args *a)
 {
-	return record_bytes(a) + shared_bytes(a) +
-	       hg__staging_bytes(&a->csr_t, add_lead(a->of.v.cols, a->of.heads, 1));
+	return records_of(ctx, a).bytes + shared_bytes(a) +
+	       add_staging_bytes(a->csr_t, add_lead(a->of.v.cols, a->of.heads, 1));
 }
 
 hg_status hg__cuda_attention_back_add(hg_context *ctx, const struct hg__attention_back_args *a)
@@ -556,10 +566,16 @@ hg_status hg__cuda_attention_back_add(hg_context *ctx, const struct hg__attentio
 	struct backward p = backward_of(a);
 	char *at = static_cast<char *>(memory);
 	const bool columns = p.dk || p.dv;
-	p.records = columns ? at : nullptr;
+	const struct record_layout l = records_of(ctx, a);
+	p.records = columns ? at + l.first : nullptr;
+	p.record_pitch = l.pitch;
+	if (l.row_pitch) {
+		p.e.x = p.copy = at;
+		p.e.pitch = l.row_pitch;
+	}
 	if (may_be_shared(a) && p.dk == p.dq)
-		p.dq_first = reinterpret_cast<float *>(at + record_bytes(a));
-	p.e.staging = reinterpret_cast<float *>(at + record_bytes(a) + shared_bytes(a));
+		p.dq_first = reinterpret_cast<float *>(at + l.bytes);
+	p.e.staging = reinterpret_cast<float *>(at + l.bytes + shared_bytes(a));
 	return with_float(ctx, "attention_back", a->y.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		HG__TRY(launch_nodes<T>(ctx, p));

@@ -8,7 +8,7 @@
  * them in slot order. */
 
 #include "kernels/cuda/attention_any.cuh"
-#include "kernels/cuda/guard.cuh"
+#include "kernels/cuda/attention_epilogue.cuh"
 
 namespace
 {
@@ -16,9 +16,10 @@ namespace
 struct forward_problem {
 	struct attention_operands of;
 	void *y, *plus; /* plus: NULL if absent */
-	float *softmax;
-	int64_t ldy, ld_plus, ld_softmax;
+	float *log_sum;
+	int64_t ldy, ld_plus, ld_log_sum;
 	struct guard guard;
+	struct attention_epilogue epilogue;
 	/* [2 * items, lead]: maxima, sums, and sums of positive scores, of the heads; then the columns
 	 * of Y, and those of plus */
 	float *staging;
@@ -96,17 +97,21 @@ __device__ inline void put_row(const struct forward_problem &p, const struct sub
                                int32_t row, const struct part_sums &sums)
 {
 	if (w.first()) {
-		float *softmax = p.softmax + row * p.ld_softmax + w.head;
-		softmax[0] = softmax_of(sums.r);
+		float *log_sum = p.log_sum + row * p.ld_log_sum + w.head;
+		log_sum[0] = log_sum_of(sums.r);
 		if (SCORE == HG_SCORE_ADD)
-			softmax[p.of.heads] = shared_out(sums.r.plus, sums.r.sum);
+			log_sum[p.of.heads] = shared_out(sums.r.plus, sums.r.sum);
 	}
 #pragma unroll
 	for (int n = 0; n < LANE_COLUMNS; n++) {
 		const int64_t c = w.column(n), at = w.head * p.of.v_cols + c;
 		if (c >= p.of.v_cols)
 			break;
-		put_element<T>(p.y, p.ldy, row, at, shared_out(sums.acc[n], sums.r.sum), p.guard);
+		const float y = shared_out(sums.acc[n], sums.r.sum);
+		if (p.y)
+			put_element<T>(p.y, p.ldy, row, at, y, p.guard);
+		if (p.epilogue.to)
+			p.epilogue.put_one<T>(row, static_cast<int32_t>(at), y, p.guard);
 		if (SCORE == HG_SCORE_ADD && p.plus)
 			put_element<T>(p.plus, p.ld_plus, row, at, shared_out(sums.plus[n], sums.r.sum),
 			               p.guard);
@@ -219,9 +224,10 @@ struct forward_problem problem_of(const struct hg__attention_args *a, void *stag
 	struct forward_problem p = {};
 	p.of = operands_of(a->csr, a->of);
 	p.y = a->y.data, p.plus = a->plus.data;
-	p.softmax = data_of<float>(a->softmax);
-	p.ldy = a->y.ld, p.ld_plus = a->plus.ld, p.ld_softmax = a->softmax.ld;
+	p.log_sum = data_of<float>(a->log_sum);
+	p.ldy = a->y.ld, p.ld_plus = a->plus.ld, p.ld_log_sum = a->log_sum.ld;
 	p.guard = guard_of(a->overflow, a->y.cols);
+	p.epilogue = attention_epilogue_of(*a);
 	p.staging = static_cast<float *>(staging);
 	p.lead = hg__leading(staging_columns(a));
 	return p;

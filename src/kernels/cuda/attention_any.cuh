@@ -15,8 +15,12 @@
 
 #include "kernels/cuda/attention.cuh"
 
-constexpr int LANE_COLUMNS = 8; /* eight sums, and eight more in the backward pass */
-constexpr int STEP = 4;         /* edges whose rows are in flight together */
+/* Sums of a lane: eight, and eight more in the backward pass, so that a head of 256 columns is one
+ * sub-warp's. */
+constexpr int LANE_COLUMNS = 8;
+/* Edges whose rows are in flight together. (Other numbers were not measured, because these kernels
+ * serve the shapes that no other takes.) */
+constexpr int STEP = 4;
 
 /* ---- sub-warps ---- */
 

@@ -42,8 +42,8 @@ struct back_problem {
 	struct attention_operands of;
 	const void *dy;
 	int64_t ld_dy;
-	const float *softmax, *d; /* d: [rows, heads] */
-	int64_t ld_softmax;
+	const float *log_sum, *d; /* d: [rows, heads] */
+	int64_t ld_log_sum;
 	struct gradient score, value; /* dQ by row, or dK by column; dV by column */
 	bool one;                     /* dK is dV: their sum goes to `value` */
 	struct floats dbias;
@@ -92,7 +92,7 @@ template <typename T, int SCORE, bool BY_ROW> struct back_lanes {
 			if (u >= e.n)
 				continue;
 			const float mask = p.of.mask.of(i, j, w.head),
-			            weight = attention_p(scores.s[u], p.softmax[i * p.ld_softmax + w.head],
+			            weight = attention_p(scores.s[u], p.log_sum[i * p.ld_log_sum + w.head],
 			                                 e.weight[u]);
 			g.part[u] = mask * weight;
 			g.ds[u] =
@@ -310,8 +310,8 @@ template <typename T> struct put_d {
 };
 template <typename T> struct put_dq {
 	struct head_product<T> product; /* with plus */
-	const float *d, *softmax;
-	int64_t ld_softmax;
+	const float *d, *log_sum;
+	int64_t ld_log_sum;
 	float slope;
 	struct gradient dq;
 
@@ -322,7 +322,7 @@ template <typename T> struct put_dq {
 		const int64_t i = item / heads, head = item % heads;
 		if (live && threadIdx.x == 0)
 			dq.put<T>(i, head,
-			          (1.0f - slope) * (sum - d[item] * softmax[i * ld_softmax + heads + head]));
+			          (1.0f - slope) * (sum - d[item] * log_sum[i * ld_log_sum + heads + head]));
 	}
 };
 
@@ -425,8 +425,8 @@ struct back_problem problem_of(const struct hg__attention_back_args *a, const st
 	p.of = operands_of(csr, a->of);
 	p.dy = a->dy.data;
 	p.ld_dy = a->dy.ld;
-	p.softmax = data_of<float>(a->softmax);
-	p.ld_softmax = a->softmax.ld;
+	p.log_sum = data_of<float>(a->log_sum);
+	p.ld_log_sum = a->log_sum.ld;
 	p.d = memory.d;
 	p.staging = memory.staging;
 	return p;
@@ -519,7 +519,7 @@ hg_status run_all(hg_context *ctx, const struct hg__attention_back_args *a,
 		HG__TRY(run_rows(ctx, a, memory, dq));
 	if (a->dq.data && a->of.score == HG_SCORE_ADD) {
 		const struct put_dq<T> f = {
-			product_of<T>(a, a->plus), memory.d, data_of<const float>(a->softmax), a->softmax.ld,
+			product_of<T>(a, a->plus), memory.d, data_of<const float>(a->log_sum), a->log_sum.ld,
 			    a->of.slope, dq
 		};
 		HG__TRY(each_head(ctx, a, f));

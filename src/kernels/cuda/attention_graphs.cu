@@ -1,14 +1,14 @@
 /* Attention over batches of small graphs by tensor cores. With counts c[i, j] of the entries:
  *
  *     m_i = max of s[i, j] where c > 0,   w[i, j] = c exp(s[i, j] - m_i),   l_i = sum of w[i, j]
- *     Y_i = sum of mask w[i, j] V_j / l_i,   softmax_i = m_i + log l_i
+ *     Y_i = sum of mask w[i, j] V_j / l_i,   log_sum_i = m_i + log l_i
  *
  * A warp has all scores of its 16 rows in registers, so the maximum and the sum are those of whole
  * rows. It computes Y in pieces of columns, so that fewer sums are in registers at once. */
 
 #include "kernels/cuda/attention_graphs.cuh"
 
-#include "kernels/cuda/guard.cuh"
+#include "kernels/cuda/attention_epilogue.cuh"
 
 namespace
 {
@@ -17,27 +17,43 @@ struct forward_problem {
 	struct graph_operands of;
 	const uint32_t *count;
 	__half *y, *plus; /* plus NULL: absent */
-	float *softmax;
-	int64_t ldy, ldplus, ld_softmax;
-	int heads;
+	float *log_sum;
+	int64_t ldy, ldplus, ld_log_sum;
 	struct guard guard;
+	struct attention_epilogue epilogue;
 };
 
 /* The scores of a lane: [tile][product][element]. */
 template <int TILES> using tile_scores = float[TILES][2][4];
 
-/* Largest weight: 15 entries, exp(0) each. 15 * 2^11 is a half. */
-constexpr float WEIGHT_SCALE = 2048.0f;
+/* Weights are multiplied by 2^WEIGHT_BITS. The largest is that of 15 entries, exp(0) each, and
+ * 15 * 2^11 is a half. */
+constexpr float WEIGHT_BITS = 11.0f;
 
-/* Columns of a piece. ADD has two sums for each column. */
-template <bool DOT, int D> constexpr int PIECE = DOT ? (D < 64 ? D : 64) : 32;
+/* The rows of a graph with four tiles. */
+constexpr int FEW_ROWS = 4 * HG__DENSE_TILE;
+
+/* Tiles of columns whose scores are computed without a test between them. */
+template <int TILES> constexpr int TOGETHER = TILES == 8 ? 4 : 1;
+/* The rows of matrices in shared memory, for graphs of `rows`. */
+int rows_in_memory(int rows)
+{
+	return rows <= FEW_ROWS ? rows : HG__DENSE_NODES;
+}
+
+/* Columns of a piece. ADD needs more registers for other things. */
+template <bool DOT, int D> constexpr int PIECE = DOT &&D >= 64 ? 64 : D < 32 ? D : 32;
 
 /* ---- scores ---- */
 
+/* Of large graphs, tiles of columns come in fours, between which nothing is tested, so that
+ * operands are loaded ahead of products. Rows of K behind the last tile are undefined, and so are
+ * their scores, which do not count. */
 template <int D, int TILES>
-__device__ void dot_scores(const struct forward_problem &p, const __half *q, const __half *k,
-                           const struct graph_block &b, float (&s)[TILES][2][4])
+__device__ void dot_scores(const __half *q, const __half *k, const struct graph_block &b,
+                           float (&s)[TILES][2][4])
 {
+	constexpr unsigned TILE_BYTES = HG__DENSE_TILE * GRAPH_PITCH<D> * sizeof(__half);
 	const unsigned left = left_address<D>(q + b.own * GRAPH_PITCH<D>, b.lane),
 	               right = right_address<D>(k, b.lane);
 #pragma unroll
@@ -45,20 +61,13 @@ __device__ void dot_scores(const struct forward_problem &p, const __half *q, con
 		const uint4 x = load_matrices(left + STEP_BYTES * c);
 #pragma unroll
 		for (int j = 0; j < TILES; j++) {
-			if (j >= b.side)
+			if (j % TOGETHER<TILES> == 0 && j >= b.side)
 				break;
-			const uint4 y = load_matrices(
-			    right + STEP_BYTES * c +
-			    static_cast<unsigned>(j * HG__DENSE_TILE * GRAPH_PITCH<D> * sizeof(__half)));
+			const uint4 y = load_matrices(right + STEP_BYTES * c + TILE_BYTES * j);
 			multiply(s[j][0], x, y.x, y.y);
 			multiply(s[j][1], x, y.z, y.w);
 		}
 	}
-#pragma unroll
-	for (int j = 0; j < TILES; j++)
-#pragma unroll
-		for (int i = 0; i < 8; i++)
-			s[j][i / 4][i % 4] = score_of(p.of.scale, s[j][i / 4][i % 4], 0.0f);
 }
 
 /* key: k of each node of the graph. */
@@ -85,21 +94,26 @@ __device__ void add_scores(const struct forward_problem &p, const float *key,
 
 /* ---- weights ---- */
 
-/* The maximum and the sums of a lane's two rows. */
+/* The maximum and the sums of a lane's two rows: the maximum in units of log 2, the sums times
+ * 2^WEIGHT_BITS. */
 struct row_pair_sums {
 	struct running_sum of[2];
 };
 
+/* Brings scores to units of log 2, -inf where there is no edge, and finds their maximum. factor:
+ * log2 e, times the scale of the scores. */
 template <int TILES>
-__device__ void find_maximum(const float (&s)[TILES][2][4], const uint32_t (&counts)[TILES],
+__device__ void find_maximum(float (&s)[TILES][2][4], const uint32_t (&counts)[TILES], float factor,
                              struct row_pair_sums &rows)
 {
 #pragma unroll
 	for (int j = 0; j < TILES; j++)
 #pragma unroll
-		for (int i = 0; i < 8; i++)
-			if (count_at(counts[j], i) != 0)
-				rows.of[i % 4 / 2].most = fmaxf(rows.of[i % 4 / 2].most, s[j][i / 4][i % 4]);
+		for (int i = 0; i < 8; i++) {
+			float &score = s[j][i / 4][i % 4], &most = rows.of[i % 4 / 2].most;
+			score = is_counted(counts[j], i) ? score * factor : -INFINITY;
+			most = fmaxf(most, score);
+		}
 #pragma unroll
 	for (int high = 0; high < 2; high++)
 #pragma unroll
@@ -108,28 +122,60 @@ __device__ void find_maximum(const float (&s)[TILES][2][4], const uint32_t (&cou
 			    fmaxf(rows.of[high].most, __shfl_xor_sync(0xffffffffu, rows.of[high].most, step));
 }
 
-/* Makes weights of the scores, and sums of them. The weight of an edge whose score is not positive
- * gets a sign, which tells the terms of `plus` from the others. */
-template <bool DOT, int TILES>
-__device__ void weigh(float (&s)[TILES][2][4], const uint32_t (&counts)[TILES],
-                      struct row_pair_sums &rows)
+/* Multiplies weights by their counts, which it reads again: few graphs have a count above 1. */
+template <int TILES>
+__device__ void multiply_counts(const struct forward_problem &p, const struct graph_block &b,
+                                float (&w)[TILES][2][4])
 {
+#pragma unroll
+	for (int j = 0; j < TILES; j++) {
+		if (j >= b.side)
+			break;
+		const uint32_t counts = counts_of(p.count, b, j);
+#pragma unroll
+		for (int i = 0; i < 8; i++)
+			if (is_counted(counts, i))
+				w[j][i / 4][i % 4] *= static_cast<float>(count_at(counts, i));
+	}
+}
+
+/* Makes weights of the scores, times 2^WEIGHT_BITS, and sums of them. The weight of an edge whose
+ * score is not positive gets a sign, which tells the terms of `plus` from the others. */
+template <bool DOT, int TILES>
+__device__ void weigh(const struct forward_problem &p, const struct graph_block &b, bool multiples,
+                      float (&s)[TILES][2][4], struct row_pair_sums &rows)
+{
+	float offset[2];
+#pragma unroll
+	for (int high = 0; high < 2; high++)
+		/* without edges all scores are -inf, and so are their differences from 0 */
+		offset[high] = rows.of[high].most == -INFINITY ? 0.0f : rows.of[high].most - WEIGHT_BITS;
 #pragma unroll
 	for (int j = 0; j < TILES; j++)
 #pragma unroll
 		for (int i = 0; i < 8; i++) {
 			float &score = s[j][i / 4][i % 4];
-			struct running_sum &row = rows.of[i % 4 / 2];
 			const bool positive = DOT || score > 0.0f;
-			const float w = counted_exp(score, row.most, count_at(counts[j], i));
-			row.sum += w;
-			row.plus += positive ? w : 0.0f;
+			const float w = power_of_two(score - offset[i % 4 / 2]);
 			score = positive ? w : -w;
+		}
+	if (multiples)
+		multiply_counts(p, b, s);
+#pragma unroll
+	for (int j = 0; j < TILES; j++)
+#pragma unroll
+		for (int i = 0; i < 8; i++) {
+			const float w = s[j][i / 4][i % 4];
+			struct running_sum &row = rows.of[i % 4 / 2];
+			row.sum += fabsf(w);
+			if constexpr (!DOT)
+				row.plus += signbit(w) ? 0.0f : w;
 		}
 #pragma unroll
 	for (int high = 0; high < 2; high++) {
 		rows.of[high].sum = lanes_sum<4>(rows.of[high].sum);
-		rows.of[high].plus = lanes_sum<4>(rows.of[high].plus);
+		if constexpr (!DOT)
+			rows.of[high].plus = lanes_sum<4>(rows.of[high].plus);
 	}
 }
 
@@ -160,56 +206,55 @@ template <int TILES> __device__ void drop(float (&w)[TILES][2][4], uint64_t kept
 
 /* ---- results ---- */
 
-/* The weights of a tile without their signs, scaled. */
-__device__ struct split_weights all_of(const float (&w)[2][4])
+/* The signs of a pair of halves, and all bits of those that have one. */
+constexpr unsigned SIGNS = 0x80008000u;
+__device__ unsigned negative_of(unsigned pair)
 {
-	float scaled[2][4];
-#pragma unroll
-	for (int i = 0; i < 8; i++)
-		scaled[i / 4][i % 4] = fabsf(w[i / 4][i % 4]) * WEIGHT_SCALE;
-	return split_of(scaled);
+	unsigned all;
+	asm("prmt.b32 %0, %1, 0, 0xBB99;" : "=r"(all) : "r"(pair));
+	return all;
 }
 
-/* Of a pair of halves, those whose weight has no sign. */
-__device__ unsigned unsigned_of(unsigned pair, float x, float y)
+/* Splits the weights of a tile. The sign of a weight goes to the high half alone. */
+template <bool DOT> __device__ struct split_weights signed_halves(const float (&w)[2][4])
 {
-	const unsigned low = signbit(x) ? 0u : 0xFFFFu, high = signbit(y) ? 0u : 0xFFFF0000u;
-	return pair & (low | high);
+	struct split_weights s = split_of(w);
+	if constexpr (!DOT) {
+		s.low.x ^= negative_of(s.high.x) & SIGNS, s.low.y ^= negative_of(s.high.y) & SIGNS;
+		s.low.z ^= negative_of(s.high.z) & SIGNS, s.low.w ^= negative_of(s.high.w) & SIGNS;
+	}
+	return s;
+}
+__device__ struct split_weights all_of(const struct split_weights &w)
+{
+	struct split_weights s = w;
+	s.high.x &= ~SIGNS, s.high.y &= ~SIGNS, s.high.z &= ~SIGNS, s.high.w &= ~SIGNS;
+	return s;
 }
 /* The terms of `plus`. */
-__device__ struct split_weights plus_of(const struct split_weights &all, const float (&w)[2][4])
+__device__ struct split_weights plus_of(const struct split_weights &w)
 {
-	struct split_weights s;
-	s.high.x = unsigned_of(all.high.x, w[0][0], w[0][1]);
-	s.high.y = unsigned_of(all.high.y, w[0][2], w[0][3]);
-	s.high.z = unsigned_of(all.high.z, w[1][0], w[1][1]);
-	s.high.w = unsigned_of(all.high.w, w[1][2], w[1][3]);
-	s.low.x = unsigned_of(all.low.x, w[0][0], w[0][1]);
-	s.low.y = unsigned_of(all.low.y, w[0][2], w[0][3]);
-	s.low.z = unsigned_of(all.low.z, w[1][0], w[1][1]);
-	s.low.w = unsigned_of(all.low.w, w[1][2], w[1][3]);
+	const uint4 keep = make_uint4(~negative_of(w.high.x), ~negative_of(w.high.y),
+	                              ~negative_of(w.high.z), ~negative_of(w.high.w));
+	struct split_weights s = w;
+	s.high.x &= keep.x, s.high.y &= keep.y, s.high.z &= keep.z, s.high.w &= keep.w;
+	s.low.x &= keep.x, s.low.y &= keep.y, s.low.z &= keep.z, s.low.w &= keep.w;
 	return s;
 }
 
-/* Sums of a piece of columns: of all terms, and with ADD of the terms of `plus`. v: the piece's
- * first column of the graph's first row. */
-template <bool DOT, int D, int TILES, int N>
-__device__ void sum_piece(const struct forward_problem &p, const float (&w)[TILES][2][4],
-                          const __half *v, const struct graph_block &b, bool clean,
-                          float (&all)[N][4], float (&plus)[N][4])
+/* Sums of a piece of columns. SIGNED: some weights have signs, which are ignored. ALL: the graph
+ * has TILES tiles of rows. v: the piece's first column of the graph's first row. */
+template <bool SIGNED, bool ALL, int D, int TILES, int N>
+__device__ void sum_piece(const struct split_weights (&w)[TILES], const __half *v,
+                          const struct graph_block &b, bool clean, float (&sums)[N][4])
 {
-	clear(all);
-	clear(plus);
+	clear(sums);
 #pragma unroll
 	for (int j = 0; j < TILES; j++) {
-		if (j >= b.side)
+		if (!ALL && j >= b.side)
 			break;
-		const struct split_weights weights = all_of(w[j]);
-		const __half *const rows = v + j * HG__DENSE_TILE * GRAPH_PITCH<D>;
-		add_product<D>(all, weights, rows, b.lane, clean);
-		if constexpr (!DOT)
-			if (p.plus)
-				add_product<D>(plus, plus_of(weights, w[j]), rows, b.lane, clean);
+		add_product<D>(sums, SIGNED ? all_of(w[j]) : w[j], v + j * HG__DENSE_TILE * GRAPH_PITCH<D>,
+		               b.lane, clean);
 	}
 }
 
@@ -230,41 +275,76 @@ __device__ void stage_piece(const struct forward_problem &p, float (&sums)[N][4]
 	stage_halves<D>(own, c, sums, factor, b);
 }
 
+/* Computes Y, or with other weights `plus`, of the warp's rows in shared memory, and stores it if
+ * it is wanted. */
+template <bool SIGNED, int D, int COLUMNS, int TILES>
+__device__ void store_result(const struct forward_problem &p,
+                             const struct split_weights (&w)[TILES], const __half *v, __half *own,
+                             const float (&factor)[2], const struct graph_block &b, __half *to,
+                             int64_t ld)
+{
+#pragma unroll 1
+	for (int c = 0; c < D; c += COLUMNS) {
+		float sums[COLUMNS / 8][4];
+		/* more columns leave no registers for operands that are loaded ahead */
+		if (COLUMNS <= 32 && b.side == TILES)
+			sum_piece<SIGNED, true, D>(w, v + c, b, false, sums);
+		else
+			sum_piece<SIGNED, false, D>(w, v + c, b, false, sums);
+		if (any_spoiled(sums)) {
+			sum_piece<SIGNED, false, D>(w, v + c, b, true, sums);
+			add_spoiled<D>(sums, v + c, p.count, b);
+		}
+		stage_piece<D>(p, sums, factor, own, c, b);
+	}
+	__syncwarp();
+	if (to)
+		store_halves<D>(to, ld, p.of.d, own, b);
+}
+
+/* Applies the epilogue to the warp's rows of Y in shared memory, which are narrowed already, in the
+ * packs in which store_halves stores them. */
+template <int D>
+__device__ void store_ended(const struct forward_problem &p, const __half *own,
+                            const struct graph_block &b)
+{
+	constexpr int PACKS = D / 8;
+#pragma unroll 1
+	for (int i = b.lane; i < HG__DENSE_TILE * PACKS; i += 32) {
+		const int row = i / PACKS, col = i % PACKS * 8;
+		float y[8];
+		if (b.own + row >= b.nodes || col >= p.of.d)
+			continue;
+		load<8>(own + row * GRAPH_PITCH<D> + col, y);
+		p.epilogue.put<__half>(static_cast<int32_t>(b.first) + b.own + row,
+		                       b.head * static_cast<int>(p.of.d) + col, y, p.guard);
+	}
+}
+
 /* The neighbours of `plus` are those with a positive score, which the counts do not tell. So where
  * values are not finite, all of them spoil `plus`: it is used only to multiply a gradient that such
  * values have spoiled before. */
 template <bool DOT, int D, int TILES>
-__device__ void store_results(const struct forward_problem &p, const float (&w)[TILES][2][4],
+__device__ void store_results(const struct forward_problem &p, struct split_weights (&w)[TILES],
                               const __half *v, __half *own, const float (&factor)[2],
                               const struct graph_block &b)
 {
-	constexpr int N = PIECE<DOT, D> / 8;
-	__half *const plus_own = own + p.of.rows * GRAPH_PITCH<D>;
-#pragma unroll 1
-	for (int c = 0; c < D; c += PIECE<DOT, D>) {
-		float all[N][4], plus[N][4];
-		sum_piece<DOT, D>(p, w, v + c, b, false, all, plus);
-		if (any_spoiled(all)) {
-			sum_piece<DOT, D>(p, w, v + c, b, true, all, plus);
-			add_spoiled<D>(all, v + c, p.count, b);
-			if constexpr (!DOT)
-				add_spoiled<D>(plus, v + c, p.count, b);
-		}
-		stage_piece<D>(p, all, factor, own, c, b);
-		if constexpr (!DOT)
-			if (p.plus)
-				stage_piece<D>(p, plus, factor, plus_own, c, b);
-	}
-	__syncwarp();
-	store_halves<D>(p.y, p.ldy, p.of.d, own, b);
+	store_result<!DOT, D, PIECE<DOT, D>>(p, w, v, own, factor, b, p.y, p.ldy);
+	if (p.epilogue.to)
+		store_ended<D>(p, own, b);
 	if constexpr (!DOT)
-		if (p.plus)
-			store_halves<D>(p.plus, p.ldplus, p.of.d, plus_own, b);
+		if (p.plus) {
+#pragma unroll
+			for (int j = 0; j < TILES; j++)
+				w[j] = plus_of(w[j]);
+			__syncwarp(); /* all lanes have stored Y */
+			store_result<false, D, PIECE<DOT, D>>(p, w, v, own, factor, b, p.plus, p.ldplus);
+		}
 }
 
-/* Of the four lanes that have a row, the one with t = 0 stores its softmax. */
+/* Of the four lanes that have a row, the one with t = 0 stores its log sum. */
 template <bool DOT>
-__device__ void store_softmax(const struct forward_problem &p, const struct row_pair_sums &rows,
+__device__ void store_log_sum(const struct forward_problem &p, const struct row_pair_sums &rows,
                               const struct graph_block &b)
 {
 #pragma unroll
@@ -273,20 +353,22 @@ __device__ void store_softmax(const struct forward_problem &p, const struct row_
 		const struct running_sum &of = rows.of[high];
 		if (b.t != 0 || row >= b.nodes)
 			continue;
-		float *const softmax = p.softmax + (b.first + row) * p.ld_softmax;
-		softmax[b.head] = softmax_of(of);
+		float *const log_sum = p.log_sum + (b.first + row) * p.ld_log_sum;
+		log_sum[b.head] =
+		    of.sum == 0.0f ? -INFINITY : LN_2 * (of.most + (log2f(of.sum) - WEIGHT_BITS));
 		if constexpr (!DOT)
-			softmax[p.heads + b.head] = shared_out(of.plus, of.sum);
+			log_sum[p.of.heads + b.head] = shared_out(of.plus, of.sum);
 	}
 }
 
 /* ---- the kernel ---- */
 
-/* Shared memory, in rows of D: the warps' own rows (Q, later Y; with ADD one matrix each for Y and
- * plus), V, and K; ADD has one number a node in place of K. */
+/* Shared memory, in rows of D: the warps' own rows (Q, later results), V, and K; ADD has one number
+ * a node in place of K. */
 template <bool DOT, int D> size_t forward_bytes(int rows)
 {
-	return 3 * graph_rows_bytes<D>(rows) + (DOT ? 0 : static_cast<size_t>(rows) * sizeof(float));
+	return (DOT ? 3 : 2) * graph_rows_bytes<D>(rows) +
+	       (DOT ? 0 : static_cast<size_t>(rows) * sizeof(float));
 }
 
 /* 128 registers: two blocks of eight warps, or four of four, on a multiprocessor. */
@@ -296,11 +378,11 @@ __global__ void __launch_bounds__(32 * TILES, 16 / TILES)
 {
 	after_previous();
 	extern __shared__ uint4 memory[];
-	const struct graph_block b = graph_block_of(p.of, blockIdx.x, blockIdx.y);
+	const struct graph_block b = graph_block_of(p.of, blockIdx.x);
 	__half *const own = reinterpret_cast<__half *>(memory),
-	              *const k = own + p.of.rows * GRAPH_PITCH<D>,
-	              *const v = k + p.of.rows * GRAPH_PITCH<D>;
-	float *const key = reinterpret_cast<float *>(v + p.of.rows * GRAPH_PITCH<D>);
+	              *const v = own + p.of.rows * GRAPH_PITCH<D>,
+	              *const k = v + p.of.rows * GRAPH_PITCH<D>;
+	float *const key = reinterpret_cast<float *>(k);
 	if constexpr (DOT) {
 		fetch_rows<D>(own, p.of.q, p.of.ldq, p.of.d, b);
 		fetch_rows<D>(k, p.of.k, p.of.ldk, p.of.d, b);
@@ -310,48 +392,58 @@ __global__ void __launch_bounds__(32 * TILES, 16 / TILES)
 			key[i] = i < b.nodes ? widen(p.of.k[(b.first + i) * p.of.ldk + b.head]) : 0.0f;
 	}
 	fetch_rows<D>(v, p.of.v, p.of.ldv, p.of.d, b);
-	uint32_t counts[TILES];
+	uint32_t counts[TILES], all_counts = 0;
 #pragma unroll
-	for (int j = 0; j < TILES; j++)
+	for (int j = 0; j < TILES; j++) {
 		counts[j] = b.own < b.nodes && j < b.side ? counts_of(p.count, b, j) : 0;
+		all_counts |= counts[j];
+	}
+	const bool multiples = has_multiples(all_counts);
 	await_rows();
 	__syncthreads();
 	if (b.own >= b.nodes)
 		return;
 
+	/* before the scores, because it takes many registers */
+	const uint64_t kept = p.of.mask.step ? kept_bits(p, b) : 0;
 	tile_scores<TILES> s = {};
 	struct row_pair_sums rows = {{empty_sum(), empty_sum()}};
 	if constexpr (DOT)
-		dot_scores<D>(p, own, k, b, s);
+		dot_scores<D>(own, k, b, s);
 	else
 		add_scores(p, key, b, s);
-	find_maximum(s, counts, rows);
-	weigh<DOT>(s, counts, rows);
-	store_softmax<DOT>(p, rows, b);
+	find_maximum(s, counts, DOT ? p.of.scale * LOG2_E : LOG2_E, rows);
+	weigh<DOT>(p, b, multiples, s, rows);
+	store_log_sum<DOT>(p, rows, b);
 	if (p.of.mask.step)
-		drop(s, kept_bits(p, b));
-	const float kept = p.of.mask.step ? p.of.mask.kept : 1.0f;
-	const float factor[2] = {shared_out(kept / WEIGHT_SCALE, rows.of[0].sum),
-	                         shared_out(kept / WEIGHT_SCALE, rows.of[1].sum)};
+		drop(s, kept);
+	const float share = p.of.mask.step ? p.of.mask.kept : 1.0f;
+	const float factor[2] = {shared_out(share, rows.of[0].sum), shared_out(share, rows.of[1].sum)};
+	struct split_weights w[TILES];
+#pragma unroll
+	for (int j = 0; j < TILES; j++)
+		w[j] = signed_halves<DOT>(s[j]);
 	__syncwarp(); /* all lanes have read Q */
-	store_results<DOT, D>(p, s, v, own + b.own * GRAPH_PITCH<D>, factor, b);
+	store_results<DOT, D>(p, w, v, own + b.own * GRAPH_PITCH<D>, factor, b);
 }
 
 template <bool DOT, int D, int TILES>
-hg_status queue_forward(hg_context *ctx, const struct hg__dense &dense,
-                        const struct forward_problem &p)
+hg_status queue_forward(hg_context *ctx, const struct hg__dense &dense, struct forward_problem p)
 {
 	const auto kernel = attend_graphs<DOT, D, TILES>;
+	p.of.rows = rows_in_memory(p.of.rows);
 	const size_t bytes = forward_bytes<DOT, D>(p.of.rows);
 	HG__TRY(allow_shared(ctx, reinterpret_cast<const void *>(kernel), bytes));
-	return launch_graphs(ctx, "attention: graphs", kernel, dense, p.heads, bytes, p);
+	const int threads = 32 * hg__dense_side(dense.most_nodes);
+	return launch_graphs(ctx, "attention: graphs", kernel, dense, p.of.heads,
+	                     static_cast<unsigned>(threads), bytes, p);
 }
 template <bool DOT, int D>
 hg_status run_forward(hg_context *ctx, const struct hg__dense &dense,
                       const struct forward_problem &p)
 {
-	return p.of.rows <= 64 ? queue_forward<DOT, D, 4>(ctx, dense, p)
-	                       : queue_forward<DOT, D, 8>(ctx, dense, p);
+	return p.of.rows <= FEW_ROWS ? queue_forward<DOT, D, 4>(ctx, dense, p)
+	                             : queue_forward<DOT, D, 8>(ctx, dense, p);
 }
 
 } // namespace
@@ -360,10 +452,11 @@ bool hg__cuda_attention_graphs_takes(const struct hg__attention_args *a)
 {
 	if (!graph_operands_fit(a->csr, a->of) || !is_half(a->y) || (a->plus.data && !is_half(a->plus)))
 		return false;
-	const int rows = HG__DENSE_TILE * hg__dense_side(a->csr.plan->dense->most_nodes);
+	const int rows =
+	    rows_in_memory(HG__DENSE_TILE * hg__dense_side(a->csr.plan->dense->most_nodes));
 	return hg__cuda_attention_graphs_back_fits(a->csr, a->of) &&
 	       with_graph_width(a->of.v.cols / a->of.heads, [&](auto width) {
-		       return forward_bytes<false, decltype(width)::value>(rows) <= graph_shared_limit();
+		       return forward_bytes<true, decltype(width)::value>(rows) <= graph_shared_limit();
 	       });
 }
 
@@ -379,10 +472,10 @@ hg_status hg__cuda_attention_graphs(hg_context *ctx, const struct hg__attention_
 	p.of = graph_operands_of(a->csr, a->of);
 	p.count = dense.count;
 	p.y = data_of<__half>(a->y), p.plus = data_of<__half>(a->plus);
-	p.softmax = data_of<float>(a->softmax);
-	p.ldy = a->y.ld, p.ldplus = a->plus.ld, p.ld_softmax = a->softmax.ld;
-	p.heads = a->of.heads;
+	p.log_sum = data_of<float>(a->log_sum);
+	p.ldy = a->y.ld, p.ldplus = a->plus.ld, p.ld_log_sum = a->log_sum.ld;
 	p.guard = guard_of(a->overflow, a->y.cols);
+	p.epilogue = attention_epilogue_of(*a);
 	return with_graph_width(p.of.d, [&](auto width) {
 		constexpr int D = decltype(width)::value;
 		return a->of.score == HG_SCORE_DOT ? run_forward<true, D>(ctx, dense, p)

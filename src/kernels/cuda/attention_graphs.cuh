@@ -1,19 +1,22 @@
 /* Attention over batches of small graphs with dense counts (core/plan_dense.h): one block computes
  * one head of one graph. What attention_graphs.cu and attention_graphs_back.cu share.
  *
- * The operands of a graph are contiguous rows, which the block copies to shared memory. A warp then
- * owns 16 rows of the matrix of scores (in the backward pass also 16 columns), and multiplies by
- * mma.m16n8k16. Its results of one product, pairs of neighbouring columns of rows g and g + 8, are
- * the left operand of the next one as they lie in registers.
+ * The operands of a graph are contiguous rows, which the block copies to shared memory. Its warps
+ * multiply by mma.m16n8k16. In the forward pass a warp owns 16 rows of the matrix of scores: its
+ * results of one product, pairs of neighbouring columns of rows g and g + 8, are the left operand
+ * of the next one as they lie in registers.
  *
- * Sums are f32 over weights that are exact to 22 bits: a weight w is split into two halves,
+ * Sums are f32. In the forward pass their weights are exact to 22 bits: a weight w is split into
+ * two halves,
  *
  *     w = high + low,  high = half(w),  low = half(w - high)
  *
  * and both are multiplied, so that |error of w| <= 2^-22 |w| + 2^-25, the second where low is
- * subnormal. Weights are multiplied by a power of two before they are split: in the forward pass
- * 2^11, where the largest of a row is at least 1, so that 2^-25 is 2^-36 of it; in the backward
- * pass 2^15 for p, and for ds what brings the limit of a graph near 2^15: 2^-40 of that limit.
+ * subnormal. In the backward pass weights are one half, and |error of w| <= 2^-11 |w| + 2^-25.
+ * Weights are multiplied by a power of two before they become halves: in the forward pass 2^11,
+ * where the largest of a row is at least 1, so that 2^-25 is 2^-36 of it; in the backward pass
+ * 2^15 for p, and for ds what brings the limit of a graph into [2^14, 2^15): at most 2^-39 of that
+ * limit.
  *
  * A weight of 0 times a value that is not finite would be NaN, also in rows that do not have this
  * neighbour. So a sum that is not finite (spoiled) is computed again without such values, and those
@@ -41,10 +44,11 @@ struct graph_operands {
 	const struct hg__dense_graph *graph;
 	const __half *q, *k, *v;
 	int64_t ldq, ldk, ldv;
-	int rows; /* of a matrix in shared memory: those of the largest graph, in whole tiles */
-	int d;    /* columns of a head */
+	int rows;     /* of a matrix in shared memory: those of the largest graph, in whole tiles */
+	int heads, d; /* d: columns of a head */
 	float slope, scale;
 	struct attention_mask mask;
+	unsigned ahead; /* how many blocks later the operands of a block are prefetched; 0: not */
 };
 
 static inline struct graph_operands graph_operands_of(const struct hg__csr &csr,
@@ -57,7 +61,7 @@ static inline struct graph_operands graph_operands_of(const struct hg__csr &csr,
 	o.v = data_of<const __half>(of.v);
 	o.ldq = of.q.ld, o.ldk = of.k.ld, o.ldv = of.v.ld;
 	o.rows = HG__DENSE_TILE * hg__dense_side(dense.most_nodes);
-	o.d = static_cast<int>(of.v.cols / of.heads);
+	o.heads = of.heads, o.d = static_cast<int>(of.v.cols / of.heads);
 	o.slope = of.slope, o.scale = of.scale;
 	o.mask = mask_of(of.dropout);
 	return o;
@@ -76,8 +80,9 @@ static inline bool graph_operands_fit(const struct hg__csr &csr, const struct hg
 	const bool narrow = of.score == HG_SCORE_ADD && of.q.dtype == HG_F16,
 	           full = of.score == HG_SCORE_DOT && is_half(of.q) && is_half(of.k) &&
 	                  of.q.cols == of.v.cols;
-	return csr.plan && csr.plan->dense && (narrow || full) && is_half(of.v) && d % 8 == 0 &&
-	       d > 0 && d <= GRAPH_WIDTH && !of.bias.data && !of.weight;
+	return csr.plan && csr.plan->dense && csr.plan->dense->graphs <= INT32_MAX / of.heads &&
+	       (narrow || full) && is_half(of.v) && d % 8 == 0 && d > 0 && d <= GRAPH_WIDTH &&
+	       !of.bias.data && !of.weight;
 }
 
 /* Shared memory that a block may have. */
@@ -91,10 +96,11 @@ static inline size_t graph_shared_limit()
 	return static_cast<size_t>(bytes);
 }
 
-/* Calls f(D) with D an integral constant: the columns of a head, padded to 32, 64 or 128. */
+/* Calls f(D) with D an integral constant: the columns of a head, padded to 16, 32, 64 or 128. */
 template <typename F> static inline auto with_graph_width(int64_t d, F f)
 {
-	return d <= 32   ? f(int_constant<32>{})
+	return d <= 16   ? f(int_constant<16>{})
+	       : d <= 32 ? f(int_constant<32>{})
 	       : d <= 64 ? f(int_constant<64>{})
 	                 : f(int_constant<128>{});
 }
@@ -109,17 +115,38 @@ HG_NODISCARD static inline hg_status allow_shared(hg_context *ctx, const void *k
 	                   "attention: shared memory");
 }
 
-/* Queues a kernel with a block for each graph and head, and `bytes` of shared memory. */
+/* Queues a kernel with a block for each graph and head, of `threads` and with `bytes` of shared
+ * memory. The heads of a graph are neighbours, because their columns are: they share what memory
+ * and cache transfer. */
 template <typename P>
-HG_NODISCARD static inline hg_status launch_graphs(hg_context *ctx, const char *what,
-                                                   void (*kernel)(P), const struct hg__dense &dense,
-                                                   int heads, size_t bytes, const P &problem)
+HG_NODISCARD static inline hg_status
+launch_graphs(hg_context *ctx, const char *what, void (*kernel)(P), const struct hg__dense &dense,
+              int heads, unsigned threads, size_t bytes, const P &problem)
 {
-	const dim3 grid(grid_for(dense.graphs, 1), static_cast<unsigned>(heads));
-	const unsigned threads = 32u * static_cast<unsigned>(hg__dense_side(dense.most_nodes));
+	const dim3 grid(grid_for(dense.graphs * heads, 1));
 	const void *const function = reinterpret_cast<const void *>(kernel);
 	void *pointers[] = {const_cast<void *>(static_cast<const void *>(&problem))};
 	return cuda_status(ctx, queue_kernel(ctx, function, 1, grid, threads, pointers, bytes), what);
+}
+
+/* Sets of->ahead. The graphs of a batch are often of one size, so that all blocks fetch at one time
+ * and compute at another. Therefore a block asks the cache for the operands of the one that will
+ * probably follow it on its multiprocessor, while it computes. Where heads have less than a line of
+ * a row, their neighbours have fetched it. */
+HG_NODISCARD static inline hg_status set_ahead(hg_context *ctx, const void *kernel, int threads,
+                                               size_t bytes, struct graph_operands *of)
+{
+	const int device = static_cast<const hg__cuda_state *>(ctx->state)->device;
+	int resident = 0, processors = 0;
+	of->ahead = 0;
+	if (of->d < 64)
+		return HG_OK;
+	HG__CUDA(ctx, "attention: multiprocessors",
+	         cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+	HG__CUDA(ctx, "attention: resident blocks",
+	         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, bytes));
+	of->ahead = static_cast<unsigned>(resident * processors);
+	return HG_OK;
 }
 
 /* ---- device side: the block and its warps ---- */
@@ -127,19 +154,21 @@ HG_NODISCARD static inline hg_status launch_graphs(hg_context *ctx, const char *
 struct graph_block {
 	int32_t first, nodes; /* of the graph */
 	int side, head;
+	int rows; /* of matrices in shared memory: nodes, and rows of zeros */
 	int64_t tile;
 	int own;        /* the first of the warp's 16 rows */
 	int lane, g, t; /* lane = 4 g + t */
 };
-/* number: of the graph. */
 static __device__ inline struct graph_block graph_block_of(const struct graph_operands &o,
-                                                           unsigned number, unsigned head)
+                                                           unsigned block)
 {
-	const struct hg__dense_graph graph = o.graph[number];
+	const unsigned heads = static_cast<unsigned>(o.heads);
+	const struct hg__dense_graph graph = o.graph[block / heads];
 	struct graph_block b;
 	b.first = graph.first, b.nodes = graph.nodes, b.tile = graph.tile;
 	b.side = hg__dense_side(graph.nodes);
-	b.head = static_cast<int>(head);
+	b.rows = b.side * HG__DENSE_TILE;
+	b.head = static_cast<int>(block % heads);
 	b.own = static_cast<int>(threadIdx.x / 32) * HG__DENSE_TILE;
 	b.lane = static_cast<int>(threadIdx.x % 32);
 	b.g = b.lane / 4, b.t = b.lane % 4;
@@ -170,12 +199,31 @@ static __device__ inline int column_at(const struct graph_block &b, int tile, in
 	return HG__DENSE_TILE * tile + 8 * h + 2 * b.t + e % 2;
 }
 
-/* weighted_exp without a branch, so that the exponentials of a tile overlap. */
-static __device__ inline float counted_exp(float s, float offset, unsigned count)
+/* exp of scores is computed as a power of two, because the unit for powers of two needs no more
+ * instructions. It is within 2^-22 of its size. */
+constexpr float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
+static __device__ inline float power_of_two(float x)
 {
-	const float w = static_cast<float>(count) * expf(s - offset);
-	const bool is_none = (s == -INFINITY) | (count == 0);
-	return is_none ? 0.0f : w;
+	float y;
+	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+	return y;
+}
+/* The smaller number; NaN if either is a NaN. */
+static __device__ inline float min_nan(float a, float b)
+{
+	float y;
+	asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+	return y;
+}
+/* A test of one bit mask; count_at would also shift. */
+static __device__ inline bool is_counted(uint32_t counts, int b)
+{
+	return (counts & 15u << 4 * b) != 0;
+}
+/* Whether an entry occurs more than once. */
+static __device__ inline bool has_multiples(uint32_t counts)
+{
+	return (counts & 0xEEEEEEEEu) != 0;
 }
 
 /* Bit b: whether dropout keeps the edge of count b, if it exists. i, j: the nodes of count b. */
@@ -207,13 +255,13 @@ template <int D> struct thread_packs {
 	__device__ explicit thread_packs(const struct graph_block &b)
 	    : row(static_cast<int>(threadIdx.x) / PACKS),
 	      col(static_cast<int>(threadIdx.x) % PACKS * 8),
-	      step(static_cast<int>(blockDim.x) / PACKS), end(b.side * HG__DENSE_TILE)
+	      step(static_cast<int>(blockDim.x) / PACKS), end(b.rows)
 	{
 	}
 };
 
 /* Begins to copy the head's columns of all rows of a graph to shared memory, with zeros for rows
- * behind the last node, up to a whole tile, and columns behind the last of the head. */
+ * behind the last node, up to b.rows, and columns behind the last of the head. */
 template <int D>
 static __device__ inline void fetch_rows(__half *to, const __half *from, int64_t ld, int d,
                                          const struct graph_block &b)
@@ -236,16 +284,30 @@ static __device__ inline void await_rows()
 	asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* Asks the second-level cache for the head's columns of all rows of a graph. */
+/* Asks the second-level cache for the head's columns of all rows of a graph, sector by sector.
+ * A sector is 32 bytes; more would rely on how much the cache fetches at once. */
+constexpr int SECTOR_BYTES = 32;
+template <int D>
 static __device__ inline void prefetch_rows(const __half *from, int64_t ld, int d,
                                             const struct graph_block &b)
 {
-	constexpr int LINE = 128 / sizeof(__half);
-	const int lines = (d + LINE - 1) / LINE;
+	constexpr int SECTOR = SECTOR_BYTES / sizeof(__half), SECTORS = (D + SECTOR - 1) / SECTOR;
 	const __half *const of_head = from + b.first * ld + b.head * d;
-	for (int i = static_cast<int>(threadIdx.x); i < b.nodes * lines;
+	for (int i = static_cast<int>(threadIdx.x); i < b.nodes * SECTORS;
 	     i += static_cast<int>(blockDim.x))
-		asm volatile("prefetch.global.L2 [%0];" ::"l"(of_head + i / lines * ld + i % lines * LINE));
+		if (i % SECTORS * SECTOR < d)
+			asm volatile("prefetch.global.L2 [%0];" ::"l"(of_head + i / SECTORS * ld +
+			                                              i % SECTORS * SECTOR));
+}
+
+/* Asks it for the counts of a graph. */
+static __device__ inline void prefetch_counts(const uint32_t *count, const struct graph_block &b)
+{
+	constexpr int SECTOR = SECTOR_BYTES / sizeof(uint32_t);
+	const uint32_t *const of_graph = count + b.tile * HG__DENSE_WORDS;
+	for (int i = static_cast<int>(threadIdx.x); i < b.side * b.side * HG__DENSE_WORDS / SECTOR;
+	     i += static_cast<int>(blockDim.x))
+		asm volatile("prefetch.global.L2 [%0];" ::"l"(of_graph + i * SECTOR));
 }
 
 /* ---- device side: products ---- */
@@ -287,47 +349,6 @@ template <int D> static __device__ inline unsigned right_address(const __half *r
 }
 constexpr unsigned STEP_BYTES = HG__DENSE_TILE * sizeof(__half); /* 16 columns on */
 
-/* c += A B^T over D columns, for 16 rows of A and of B. Columns behind the last of a head are 0. */
-template <int D>
-static __device__ inline void multiply_rows(const __half *a, const __half *b, int lane,
-                                            float (&c)[2][4])
-{
-	const unsigned left = left_address<D>(a, lane), right = right_address<D>(b, lane);
-#pragma unroll
-	for (int k = 0; k < D / 16; k++) {
-		const uint4 x = load_matrices(left + STEP_BYTES * k),
-		            y = load_matrices(right + STEP_BYTES * k);
-		multiply(c[0], x, y.x, y.y);
-		multiply(c[1], x, y.z, y.w);
-	}
-}
-
-/* Two such products at once, so that four sums are independent of each other. */
-template <int D>
-static __device__ inline void multiply_rows(const __half *const (&a)[2],
-                                            const __half *const (&b)[2], int lane,
-                                            float (&c)[2][2][4])
-{
-	unsigned left[2], right[2];
-#pragma unroll
-	for (int n = 0; n < 2; n++)
-		left[n] = left_address<D>(a[n], lane), right[n] = right_address<D>(b[n], lane);
-#pragma unroll
-	for (int k = 0; k < D / 16; k++) {
-		uint4 x[2], y[2];
-#pragma unroll
-		for (int n = 0; n < 2; n++)
-			x[n] = load_matrices(left[n] + STEP_BYTES * k),
-			y[n] = load_matrices(right[n] + STEP_BYTES * k);
-#pragma unroll
-		for (int n = 0; n < 2; n++)
-			multiply(c[n][0], x[n], y[n].x, y[n].y);
-#pragma unroll
-		for (int n = 0; n < 2; n++)
-			multiply(c[n][1], x[n], y[n].z, y[n].w);
-	}
-}
-
 /* 16 x 16 weights as two left operands whose sum they are. */
 struct split_weights {
 	uint4 high, low;
@@ -361,10 +382,8 @@ static __device__ inline uint4 only_finite(const uint4 &r)
 	return make_uint4(only_finite(r.x), only_finite(r.y), only_finite(r.z), only_finite(r.w));
 }
 
-/* Sums of a lane over N columns: sums[n] are columns 8 n + 2 t and 8 n + 2 t + 1 of rows g, g, g +
- * 8, g + 8. */
-template <int N> using graph_sums = float[N / 8][4];
-
+/* Sums of a lane over 8 N columns, here and below: sums[n] are columns 8 n + 2 t and 8 n + 2 t + 1
+ * of rows g, g, g + 8, g + 8. */
 template <int N> static __device__ inline void clear(float (&sums)[N][4])
 {
 #pragma unroll
@@ -393,15 +412,23 @@ static __device__ inline void add_product(float (&sums)[N][4], const struct spli
                                           const __half *x, int lane, bool clean)
 {
 	const unsigned right = left_address<D>(x, lane);
+	uint4 y[N / 2];
 #pragma unroll
-	for (int n = 0; n < N; n += 2) {
-		uint4 y = load_transposed(right + STEP_BYTES * (n / 2));
+	for (int n = 0; n < N / 2; n++) {
+		y[n] = load_transposed(right + STEP_BYTES * n);
 		if (clean)
-			y = only_finite(y);
-		multiply(sums[n], w.high, y.x, y.y);
-		multiply(sums[n + 1], w.high, y.z, y.w);
-		multiply(sums[n], w.low, y.x, y.y);
-		multiply(sums[n + 1], w.low, y.z, y.w);
+			y[n] = only_finite(y[n]);
+	}
+	/* all high halves first, so that neighbouring products have different sums */
+#pragma unroll
+	for (int n = 0; n < N / 2; n++) {
+		multiply(sums[2 * n], w.high, y[n].x, y[n].y);
+		multiply(sums[2 * n + 1], w.high, y[n].z, y[n].w);
+	}
+#pragma unroll
+	for (int n = 0; n < N / 2; n++) {
+		multiply(sums[2 * n], w.low, y[n].x, y[n].y);
+		multiply(sums[2 * n + 1], w.low, y[n].z, y[n].w);
 	}
 }
 

@@ -9,13 +9,14 @@
  * steps. Every term is then at most e^RISE, and the sum of a part at least 1. Parts of split rows
  * leave their maximum and both sums in staging slots, which the fold combines in slot order. */
 
-#include "kernels/cuda/attention_packs.cuh"
-#include "kernels/cuda/guard.cuh"
+#include "kernels/cuda/attention_epilogue.cuh"
+#include "kernels/cuda/attention_packs_vector.cuh"
 
 namespace
 {
 
-/* e^8 < 2^12, so a sum of 2^31 values of f16 stays below 2^59. */
+/* e^8 < 2^12, so a sum of 2^31 values of f16 stays below 2^59. A larger one would fit, too; others
+ * were not measured. */
 constexpr float RISE = 8.0f;
 
 /* A staging slot: the sum of each column, then the maximum and the sum of each head. */
@@ -23,9 +24,10 @@ struct forward_problem : packs_problem {
 	struct pack_rows q, k, v;
 	const float *inverse_k; /* COSINE: [cols, heads] */
 	void *y;
-	float *softmax;
-	int64_t ldy, ld_softmax;
+	float *log_sum;
+	int64_t ldy, ld_log_sum;
 	struct guard guard;
+	struct attention_epilogue epilogue;
 };
 
 template <typename T>
@@ -36,38 +38,62 @@ __device__ inline void put_row(const struct forward_problem &p, const struct pac
 #pragma unroll
 	for (int i = 0; i < 8; i++)
 		acc[i] *= share;
-	p.guard.check(at.column, acc);
-	store<8>(static_cast<T *>(p.y) + row * p.ldy + at.column, acc);
+	if (p.y) {
+		p.guard.check(at.column, acc);
+		store<8>(static_cast<T *>(p.y) + row * p.ldy + at.column, acc);
+	}
+	if (p.epilogue.to)
+		p.epilogue.put<T>(row, at.column, acc, p.guard);
 	if (at.first)
-		p.softmax[row * p.ld_softmax + at.head] = softmax_of(sum);
+		p.log_sum[row * p.ld_log_sum + at.head] = log_sum_of(sum);
 }
 
 /* ---- pass 1: parts ---- */
 
-template <typename T, int SCORE, bool SAME, bool SPREAD> struct forward_lane {
-	static constexpr int E = PACK_EDGES<T>, H = HELD<E, SPREAD>;
-	static constexpr bool COSINE = SCORE == HG_SCORE_COSINE;
+template <typename T, int SCORE, bool SAME, int SPREAD> struct forward_lane {
+	static constexpr int E = PACK_EDGES<T, SAME, SPREAD>, H = HELD<E, SPREAD>;
+	static constexpr bool COSINE = SCORE == HG_SCORE_COSINE, MULTIPLY = SPREAD >= EIGHT_LANES,
+	                      VECTOR = MULTIPLY && SCORE == HG_SCORE_ADD_V2;
 
 	const struct forward_problem &p;
 	const struct pack_lane at;
-	const struct pack_score<SCORE> score;
+	const std::conditional_t<VECTOR, no_vector, struct pack_score<SCORE>> score;
 	const char *k_rows, *v_rows;
 	int32_t row = -1;
-	float q[8], acc[8] = {}, inverse_q = 1.0f, inverse_k[COSINE ? H : 1];
+	float q[MULTIPLY ? 1 : 8];
+	std::conditional_t<MULTIPLY && !VECTOR, own_operand, no_operand> own_q;
+	/* ADD_V2 with tensor cores */
+	std::conditional_t<VECTOR, raw<T, 8>, no_pack> own_row;
+	std::conditional_t<VECTOR, vector_score<false>, no_vector> products;
+	float acc[8] = {}, inverse_q = 1.0f, inverse_k[COSINE ? H : 1];
 	struct running_sum sum = empty_sum();
 	raw<T, 8> k[E], v[SAME ? 1 : E];
 
 	__device__ explicit forward_lane(const struct forward_problem &problem)
 	    : p(problem), at(problem), score(problem, at), k_rows(at.of<T>(problem.k)),
-	      v_rows(at.of<T>(problem.v))
+	      v_rows(at.of<T>(problem.v)), products(problem, at)
 	{
 	}
 	__device__ void open(int32_t own)
 	{
 		row = own;
-		own_pack<T>(at, p.q, row, q);
-		if constexpr (COSINE)
-			inverse_q = head_inverse_norm(q, p.lanes);
+		const raw<T, 8> bits = own_bits<T>(at, p.q, row);
+		if constexpr (VECTOR) {
+			own_row = bits;
+			products.open(bits, p.slope);
+		} else if constexpr (MULTIPLY) {
+			if constexpr (SAME)
+				own_q.set(bits.q[0]);
+			else /* with two gathered rows, there is no room for a copy */
+				own_q.set(bits.q[0], bits.q[0]);
+		} else {
+			unpack(bits, q);
+		}
+		if constexpr (COSINE) {
+			float x[8];
+			unpack(bits, x);
+			inverse_q = head_inverse_norm(x, p.lanes);
+		}
 	}
 	__device__ float inverse_of(int32_t id) const
 	{
@@ -75,7 +101,7 @@ template <typename T, int SCORE, bool SAME, bool SPREAD> struct forward_lane {
 	}
 	__device__ void look_up(bool live, int32_t id)
 	{
-		if constexpr (COSINE && SPREAD)
+		if constexpr (COSINE && SPREAD != FEW_LANES)
 			inverse_k[0] = live ? inverse_of(id) : 0.0f;
 	}
 	__device__ void load(int u, int32_t j)
@@ -83,7 +109,7 @@ template <typename T, int SCORE, bool SAME, bool SPREAD> struct forward_lane {
 		k[u] = pack_at<T>(k_rows, p.k.pitch, j);
 		if constexpr (!SAME)
 			v[u] = pack_at<T>(v_rows, p.v.pitch, j);
-		if constexpr (COSINE && !SPREAD)
+		if constexpr (COSINE && SPREAD == FEW_LANES)
 			inverse_k[u] = inverse_of(j);
 	}
 	__device__ void load_if(bool live, int u, int32_t j)
@@ -91,7 +117,7 @@ template <typename T, int SCORE, bool SAME, bool SPREAD> struct forward_lane {
 		k[u] = {};
 		if constexpr (!SAME)
 			v[u] = {};
-		if constexpr (COSINE && !SPREAD)
+		if constexpr (COSINE && SPREAD == FEW_LANES)
 			inverse_k[u] = 0.0f;
 		if (live)
 			load(u, j);
@@ -100,10 +126,7 @@ template <typename T, int SCORE, bool SAME, bool SPREAD> struct forward_lane {
 	 * which come along, do not change. */
 	__device__ void raise(float top)
 	{
-		if constexpr (SPREAD)
-#pragma unroll
-			for (int step = E / 2; step > 0; step /= 2)
-				top = fmaxf(top, __shfl_xor_sync(WHOLE_WARP, top, step));
+		top = over_edges<E, SPREAD>(top, [](float a, float b) { return fmaxf(a, b); });
 		if (!(top > sum.most + RISE))
 			return;
 		const float factor = moved(sum.most, top);
@@ -113,22 +136,34 @@ template <typename T, int SCORE, bool SAME, bool SPREAD> struct forward_lane {
 		sum.sum *= factor;
 		sum.most = top;
 	}
+	/* The sums over the columns, of the edges that this lane holds. */
+	__device__ void sums(float (&s)[H])
+	{
+		if constexpr (VECTOR) {
+			s[0] = products.of(k, own_row, p.slope);
+		} else if constexpr (MULTIPLY) {
+			s[0] = eight_lanes_dot<false>(k, own_q);
+		} else {
+			float part[E];
+#pragma unroll
+			for (int u = 0; u < E; u++) {
+				float y[8];
+				unpack(k[u], y);
+				part[u] = score.part(q, y);
+			}
+			head_sums<E, SPREAD>(part, p.lanes, s);
+		}
+	}
 	__device__ void step(int32_t id, int left)
 	{
-		float part[E], s[H], mask[H];
-#pragma unroll
-		for (int u = 0; u < E; u++) {
-			float y[8];
-			unpack(k[u], y);
-			part[u] = score.part(q, y);
-		}
-		head_sums<E, SPREAD>(part, p.lanes, s);
+		float s[H], mask[H];
+		sums(s);
 		float top = -INFINITY;
 #pragma unroll
 		for (int h = 0; h < H; h++) {
-			s[h] = held_edge<E, SPREAD>(h) < left
-			           ? score.of(s[h], inverse_q, inverse_k[COSINE ? h : 0])
-			           : -INFINITY;
+			if constexpr (!VECTOR)
+				s[h] = score.of(s[h], inverse_q, inverse_k[COSINE ? h : 0]);
+			s[h] = held_edge<E, SPREAD>(h) < left ? s[h] : -INFINITY;
 			top = fmaxf(top, s[h]);
 		}
 		if (__any_sync(WHOLE_WARP, top > sum.most + RISE))
@@ -136,7 +171,7 @@ template <typename T, int SCORE, bool SAME, bool SPREAD> struct forward_lane {
 		held_masks<E, SPREAD>(p.mask, row, id, at.head, mask);
 #pragma unroll
 		for (int h = 0; h < H; h++) {
-			s[h] = weighted_exp(s[h], sum.most, 1.0f);
+			s[h] = pack_exp<T>(s[h], sum.most);
 			sum.sum += s[h];
 			s[h] *= mask[h];
 		}
@@ -174,19 +209,25 @@ template <typename T, int SCORE, bool SAME, bool SPREAD> struct forward_lane {
 };
 
 /* The packs of a step take 32 registers. Where V is K, the compiler keeps them unpacked in as many.
- * ADD_V2 also has its vector and, without SPREAD, a lane has four scores. */
-template <typename T, int SCORE, bool SAME, bool SPREAD>
-constexpr int FORWARD_BLOCKS = SAME || sizeof(T) == sizeof(float) ? 5
-                               : SCORE == HG_SCORE_ADD_V2         ? (SPREAD ? 5 : 4)
-                                                                  : 6;
+ * ADD_V2 also has its vector and, without SPREAD, a lane has four scores. The results of tensor
+ * cores take four registers for each edge. Steps of 2 edges leave room for more threads. */
+template <typename T, int SCORE, bool SAME, int SPREAD>
+constexpr int FORWARD_BLOCKS = PACK_EDGES<T, SAME, SPREAD> == 8 ? 4
+                               : SPREAD == SPREAD_SHORT ? (SAME &&SCORE == HG_SCORE_ADD_V2 ? 7 : 8)
+                               : SPREAD == EIGHT_LANES &&SCORE == HG_SCORE_COSINE ? (SAME ? 4 : 5)
+                               : SAME || sizeof(T) == sizeof(float)               ? 5
+                               : SCORE == HG_SCORE_ADD_V2                         ? (SPREAD ? 5 : 4)
+                                                                                  : 6;
 
-template <typename T, int SCORE, bool SAME, bool SPREAD>
+template <typename T, int SCORE, bool SAME, int SPREAD>
 __global__ void __launch_bounds__(PACK_BLOCK, FORWARD_BLOCKS<T, SCORE, SAME, SPREAD>)
     forward_parts(const __grid_constant__ struct forward_problem p)
 {
+	constexpr int E = PACK_EDGES<T, SAME, SPREAD>;
+	const struct part_start start = start_of<E>(p);
 	after_previous();
 	struct forward_lane<T, SCORE, SAME, SPREAD> lane(p);
-	walk_parts<PACK_EDGES<T>>(p, lane);
+	walk_parts<E>(p, start, lane);
 }
 
 /* ---- pass 2: rows that lie in several items ---- */
@@ -279,7 +320,7 @@ size_t norm_bytes(const struct hg__attention &of)
 {
 	const size_t bytes =
 	    static_cast<size_t>(of.k.rows) * static_cast<size_t>(of.heads) * sizeof(float);
-	return of.score == HG_SCORE_COSINE ? (bytes + 255) / 256 * 256 : 0;
+	return gathers_norms(of) ? (bytes + 255) / 256 * 256 : 0;
 }
 
 struct forward_problem forward_problem_of(const struct hg__attention_args *a, void *memory)
@@ -294,18 +335,19 @@ struct forward_problem forward_problem_of(const struct hg__attention_args *a, vo
 	p.lead = lead_of(a->of);
 	p.y = a->y.data;
 	p.ldy = a->y.ld;
-	p.softmax = data_of<float>(a->softmax);
-	p.ld_softmax = a->softmax.ld;
+	p.log_sum = data_of<float>(a->log_sum);
+	p.ld_log_sum = a->log_sum.ld;
 	p.guard = guard_of(a->overflow, a->y.cols);
+	p.epilogue = attention_epilogue_of(*a);
 	return p;
 }
 
-template <typename T, int SCORE, bool SAME, bool SPREAD>
+template <typename T, int SCORE, bool SAME, int SPREAD>
 hg_status run_forward(hg_context *ctx, const struct hg__attention_args *a,
                       struct forward_problem &p)
 {
 	const struct packs_shape shape = packs_shape_of(a->of);
-	p.parts = packs_parts<T>(a->csr, shape.block);
+	p.parts = packs_parts(a->csr, shape.block);
 	HG__TRY(launch(ctx, "attention", forward_parts<T, SCORE, SAME, SPREAD>,
 	               dim3(p.parts.blocks, shape.passes), shape.block, p));
 	if (p.plan.splits == 0)
@@ -358,10 +400,10 @@ hg_status hg__cuda_attention_packs(hg_context *ctx, const struct hg__attention_a
 	void *memory = nullptr;
 	HG__TRY(hg__workspace(ctx, hg__cuda_attention_packs_workspace(ctx, a), &memory));
 	struct forward_problem p = forward_problem_of(a, memory);
-	if (a->of.score == HG_SCORE_COSINE)
+	if (gathers_norms(a->of))
 		HG__TRY(hg__attention_norms(ctx, a->of, a->of.k, static_cast<float *>(memory)));
-	return with_packs(a->of, [&](auto zero, auto score, auto same, auto spread) {
+	return with_packs(a->of, a->csr, [&](auto zero, auto score, auto same, auto spread) {
 		return run_forward<decltype(zero), decltype(score)::value, decltype(same)::value != 0,
-		                   decltype(spread)::value != 0>(ctx, a, p);
+		                   decltype(spread)::value>(ctx, a, p);
 	});
 }

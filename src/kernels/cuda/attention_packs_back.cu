@@ -4,8 +4,9 @@
  *
  *     D[i, k] = <dY_i, Y_i> over head k
  *
- * The columns come first. Where dQ is the same matrix as dK or dV, they leave their sums in f32,
- * and the rows add them before the one narrowing. */
+ * The rows come first, and compute these on the way. But where dQ is the same matrix as dK or dV,
+ * the columns come first: they leave their sums in f32, and the rows add them before the one
+ * narrowing. */
 
 #include "kernels/cuda/attention_packs_back.cuh"
 
@@ -16,8 +17,8 @@ namespace
 
 struct node_problem : packs_problem {
 	struct pack_rows y, dy, q;
-	const float *softmax;
-	int64_t ld_softmax, rows;
+	const float *log_sum;
+	int64_t ld_log_sum, rows;
 	void *record;
 };
 
@@ -29,25 +30,17 @@ __global__ void __launch_bounds__(PACK_BLOCK)
 	const struct pack_lane at(p);
 	const int64_t i = own_piece();
 	const int32_t row = i < p.rows ? static_cast<int32_t>(i) : -1;
-	struct back_record<SCORE> record = {
-	};
-	float y[8], dy[8];
-	own_pack<T>(at, p.y, row, y);
-	own_pack<T>(at, p.dy, row, dy);
-	record.d = head_total(pack_dot(dy, y), p.lanes);
-	if constexpr (SCORE == HG_SCORE_COSINE) {
-		own_pack<T>(at, p.q, row, y);
-		record.inverse_q = head_inverse_norm(y, p.lanes);
-	}
+	const back_record<SCORE> record =
+	    row_record<T, SCORE>(p, at, row, own_bits<T>(at, p.q, row), own_bits<T>(at, p.dy, row), p.y,
+	                         p.log_sum, p.ld_log_sum);
 	if (row < 0 || !at.first)
 		return;
-	record.softmax = p.softmax[i * p.ld_softmax + at.head];
 	static_cast<struct back_record<SCORE> *>(p.record)[i * p.heads + at.head] = record;
 }
 
 /* ---- dc ---- */
 
-/* Rows of partial sums that a block adds. */
+/* Rows of partial sums that a block adds: 64 for each of its 8 rows of threads. Not measured. */
 constexpr int64_t DC_ROWS = 512;
 
 /* out[b, c] = sum over rows DC_ROWS b .. of in[row, c]. A block has 32 columns and 8 rows. */
@@ -92,14 +85,13 @@ int64_t blocks_of(const struct hg__csr &csr, const struct hg__attention &of)
 {
 	if (csr.rows == 0)
 		return 0;
-	const dim3 block = packs_shape_of(of).block;
-	return of.q.dtype == HG_F16 ? packs_parts<__half>(csr, block).blocks
-	                            : packs_parts<float>(csr, block).blocks;
+	return packs_parts(csr, packs_shape_of(of).block).blocks;
 }
 
 /* What a call does, and where its workspace has what, in bytes. */
 struct back_layout {
 	bool columns, rows;               /* which passes run */
+	bool rows_first;                  /* and compute the records */
 	int64_t column_blocks, dc_blocks; /* partial sums of dc: of columns, and of both passes */
 	int64_t dc_width;
 	size_t record, inverse_k, carry, dc, dc_sums, staging, bytes;
@@ -136,13 +128,14 @@ struct back_layout layout_of(const struct hg__attention_back_args *a)
 	struct back_layout l = {};
 	l.columns = needs_columns(a);
 	l.rows = a->dq.data || dc;
+	l.rows_first = l.rows && !carries(a);
 	l.dc_width = !dc ? 0 : v2 ? of.q.cols : of.q.cols / 8;
 	l.column_blocks = dc && v2 ? blocks_of(a->csr_t, of) : 0;
 	l.dc_blocks = l.column_blocks + (dc ? blocks_of(a->csr, of) : 0);
 	l.record =
 	    take(&l.bytes, a->csr.rows * of.heads,
 	         cosine ? sizeof(back_record<HG_SCORE_COSINE>) : sizeof(back_record<HG_SCORE_DOT>));
-	l.inverse_k = take(&l.bytes, cosine ? of.k.rows * of.heads : 0, sizeof(float));
+	l.inverse_k = take(&l.bytes, gathers_norms(of) ? of.k.rows * of.heads : 0, sizeof(float));
 	l.carry = take(&l.bytes, carries(a) ? a->csr.rows * of.q.cols : 0, sizeof(float));
 	l.dc = take(&l.bytes, l.dc_blocks * l.dc_width, sizeof(float));
 	l.dc_sums = take(&l.bytes, grid_for(l.dc_blocks, DC_ROWS) * l.dc_width, sizeof(float));
@@ -164,8 +157,8 @@ hg_status run_nodes(hg_context *ctx, const struct hg__attention_back_args *a, vo
 	p.y = pack_rows_of(a->y);
 	p.dy = pack_rows_of(a->dy);
 	p.q = pack_rows_of(a->of.q);
-	p.softmax = data_of<const float>(a->softmax);
-	p.ld_softmax = a->softmax.ld;
+	p.log_sum = data_of<const float>(a->log_sum);
+	p.ld_log_sum = a->log_sum.ld;
 	p.rows = a->csr.rows;
 	p.record = record;
 	const dim3 grid(grid_for(p.rows, shape.block.y), shape.passes);
@@ -192,6 +185,10 @@ struct back_problem back_problem_of(const struct hg__attention_back_args *a, boo
 	p.x = columns ? q : k;
 	p.y = columns ? dy : v;
 	p.record = memory + l.record;
+	if (!columns && l.rows_first)
+		p.y_saved = pack_rows_of(a->y);
+	p.log_sum = data_of<const float>(a->log_sum);
+	p.ld_log_sum = a->log_sum.ld;
 	p.inverse_k = reinterpret_cast<float *>(memory + l.inverse_k);
 	p.dx = columns && is_one(dx, a->dq) ? nullptr : dx.data;
 	p.ld_dx = dx.ld;
@@ -255,13 +252,16 @@ hg_status hg__cuda_attention_back_packs(hg_context *ctx, const struct hg__attent
 	void *memory = nullptr;
 	HG__TRY(hg__workspace(ctx, l.bytes, &memory));
 	char *at = static_cast<char *>(memory);
-	HG__TRY(run_nodes(ctx, a, at + l.record));
-	if (a->of.score == HG_SCORE_COSINE)
+	if (!l.rows_first)
+		HG__TRY(run_nodes(ctx, a, at + l.record));
+	if (gathers_norms(a->of))
 		HG__TRY(
 		    hg__attention_norms(ctx, a->of, a->of.k, reinterpret_cast<float *>(at + l.inverse_k)));
+	if (l.rows_first && a->csr.rows > 0)
+		HG__TRY(hg__attention_back_rows(ctx, a->csr, a->of, back_problem_of(a, false, l, at)));
 	if (l.columns && a->csr_t.rows > 0)
 		HG__TRY(hg__attention_back_columns(ctx, a->csr_t, a->of, back_problem_of(a, true, l, at)));
-	if (l.rows && a->csr.rows > 0)
+	if (l.rows && !l.rows_first && a->csr.rows > 0)
 		HG__TRY(hg__attention_back_rows(ctx, a->csr, a->of, back_problem_of(a, false, l, at)));
 	return l.dc_width > 0 ? run_dc(ctx, a, l, at) : HG_OK;
 }

@@ -24,24 +24,49 @@
 #ifndef HG_KERNELS_CUDA_ATTENTION_PACKS_BACK_CUH
 #define HG_KERNELS_CUDA_ATTENTION_PACKS_BACK_CUH
 
-#include <type_traits>
+#include "kernels/cuda/attention_packs_vector.cuh"
 
-#include "kernels/cuda/attention_packs.cuh"
-
-/* What the passes need of a row and head: the softmax output, D and, for COSINE, the inverse norm
+/* What the passes need of a row and head: the log sum, D and, for COSINE, the inverse norm
  * of Q. */
 template <int SCORE> struct alignas(8) back_record {
-	float softmax, d;
+	float log_sum, d;
 };
 template <> struct alignas(16) back_record<HG_SCORE_COSINE> {
-	float softmax, d, inverse_q, padding;
+	float log_sum, d, inverse_q, padding;
 };
+
+/* The record of a row and of the head of this lane; zeros if row is -1. All lanes of a warp must
+ * take part. */
+template <typename T, int SCORE>
+static __device__ inline back_record<SCORE>
+row_record(const struct packs_problem &p, const struct pack_lane &at, int32_t row,
+           const raw<T, 8> &q, const raw<T, 8> &dy, const struct pack_rows &y, const float *log_sum,
+           int64_t ld_log_sum)
+{
+	back_record<SCORE> record{};
+	float a[8], b[8];
+	own_pack<T>(at, y, row, a);
+	unpack(dy, b);
+	record.d = head_total(pack_dot(b, a), p.lanes);
+	if constexpr (SCORE == HG_SCORE_COSINE) {
+		unpack(q, a);
+		record.inverse_q = head_inverse_norm(a, p.lanes);
+	}
+	if (row >= 0)
+		record.log_sum = log_sum[row * ld_log_sum + at.head];
+	return record;
+}
 
 struct back_problem : packs_problem {
 	/* x: the rows of the score, y: those that the dot product with ds is made of. Columns: own K
 	 * and V, Q and dY gathered; rows: own Q and dY, K and V gathered. */
 	struct pack_rows own_x, own_y, x, y;
-	const void *record;     /* back_record [rows, heads] */
+	void *record; /* back_record [rows, heads] */
+	/* Rows: if y_saved.data is not NULL, they compute the records of their own rows, and store them
+	 * for the columns. Every part of a split row stores the same bits. */
+	struct pack_rows y_saved;
+	const float *log_sum;
+	int64_t ld_log_sum;
 	const float *inverse_k; /* COSINE: [cols, heads] */
 	void *dx, *dy;          /* dK and dV; dQ and nothing. NULL: not stored */
 	int64_t ld_dx, ld_dy;
@@ -51,55 +76,6 @@ struct back_problem : packs_problem {
 	float *carry;
 	bool carries_dy;
 	float *dc; /* a row of partial sums for each block, or NULL */
-};
-
-/* The own row of a part as the derivative of ADD_V2 reads it: x + y > 0 is y > -x, in f16 two
- * comparisons at once. */
-template <typename T> struct negative_pack {
-	float x[8];
-	__device__ void set(const float (&own)[8])
-	{
-#pragma unroll
-		for (int i = 0; i < 8; i++)
-			x[i] = -own[i];
-	}
-	/* sum[i] += ds where x[i] + y[i] > 0 */
-	__device__ void add_where(const raw<T, 8> &bits, float ds, float (&sum)[8]) const
-	{
-		float y[8];
-		unpack(bits, y);
-#pragma unroll
-		for (int i = 0; i < 8; i++)
-			if (y[i] > x[i])
-				sum[i] += ds;
-	}
-};
-template <> struct negative_pack<__half> {
-	unsigned x[4];
-	__device__ void set(const float (&own)[8])
-	{
-#pragma unroll
-		for (int i = 0; i < 4; i++) {
-			const __half2 pair = __floats2half2_rn(-own[2 * i], -own[2 * i + 1]);
-			memcpy(&x[i], &pair, sizeof pair);
-		}
-	}
-	__device__ void add_where(const raw<__half, 8> &bits, float ds, float (&sum)[8]) const
-	{
-		const unsigned y[4] = {bits.q[0].x, bits.q[0].y, bits.q[0].z, bits.q[0].w};
-#pragma unroll
-		for (int i = 0; i < 4; i++)
-			asm("{\n"
-			    ".reg .pred low, high;\n"
-			    "setp.gt.f16x2 low|high, %2, %3;\n"
-			    "@low add.rn.f32 %0, %0, %4;\n"
-			    "@high add.rn.f32 %1, %1, %4;\n"
-			    "}"
-			    : "+f"(sum[2 * i]), "+f"(sum[2 * i + 1])
-			    : "r"(y[i]), "r"(x[i]), "f"(ds));
-	}
-};
-struct no_pack {
 };
 
 /* ---- the end of a row ---- */
@@ -150,21 +126,40 @@ static __device__ inline void put_gradient(const struct back_problem &p, const s
 
 /* ---- pass 1: parts ---- */
 
-template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS> struct back_lane {
-	static constexpr int E = PACK_EDGES<T>, H = HELD<E, SPREAD>;
-	static constexpr bool COSINE = SCORE == HG_SCORE_COSINE, V2 = SCORE == HG_SCORE_ADD_V2;
+/* The largest record, in bytes, that the columns ask L2 to keep. */
+constexpr size_t KEPT_RECORD = 8;
+
+template <typename T, int SCORE, bool SAME, int SPREAD, bool COLUMNS> struct back_lane {
 	/* V is K: in columns the own rows are one, in rows the gathered ones. */
 	static constexpr bool ONE_OWN = SAME && COLUMNS, ONE_GATHER = SAME && !COLUMNS;
+	static constexpr bool COSINE = SCORE == HG_SCORE_COSINE, V2 = SCORE == HG_SCORE_ADD_V2,
+	                      MULTIPLY = SPREAD >= EIGHT_LANES, VECTOR = MULTIPLY && V2;
+	/* With 8 edges and the operands of ADD_V2, registers would be kept in memory. */
+	static constexpr int E = VECTOR ? 4 : PACK_EDGES<T, ONE_GATHER, SPREAD>, H = HELD<E, SPREAD>;
+	/* Which own rows are held as numbers. The others are operands of tensor cores. */
+	static constexpr bool PLAIN_X = !MULTIPLY, PLAIN_Y = !MULTIPLY && !ONE_OWN;
+	/* The columns ask L2 to keep these records: they are gathered with rows that may be more than
+	 * L2 holds, and a line of memory is read for each that is not there. The gradient of DOT took
+	 * 17.51 ms instead of 17.83 on products-like, and that of ADD_V2 14.60 instead of 14.68 (H200,
+	 * f16, F = 64). */
 	using record = back_record<SCORE>;
-	using negative = std::conditional_t<V2, negative_pack<T>, no_pack>;
+	static constexpr bool KEEP_RECORDS = COLUMNS && sizeof(record) <= KEPT_RECORD;
+	/* the own row of ADD_V2, where it is not an operand */
+	using sign =
+	    std::conditional_t<V2 && !VECTOR && sizeof(T) == sizeof(__half), raw<T, 8>, no_pack>;
+	using vector = std::conditional_t<VECTOR, vector_score<COLUMNS>, no_vector>;
 
 	const struct back_problem &p;
 	const struct pack_lane at;
-	const struct pack_score<SCORE> score;
+	const std::conditional_t<VECTOR, no_vector, struct pack_score<SCORE>> score;
 	const char *x_rows, *y_rows;
+	uint64_t keep = 0; /* the L2 policy of records */
 	int32_t row = -1;
-	float own_x[8], own_y[ONE_OWN ? 1 : 8], g[8] = {}, b[COLUMNS ? 8 : 1] = {};
-	negative turn;      /* ADD_V2: minus the own row of the score */
+	float own_x[PLAIN_X ? 8 : 1], own_y[PLAIN_Y ? 8 : 1];
+	std::conditional_t<MULTIPLY, own_operand, no_operand> own_rows; /* x and y */
+	float g[8] = {}, b[COLUMNS ? 8 : 1] = {};
+	sign own_sign;      /* ADD_V2: the own row of the score */
+	vector products;    /* ADD_V2 with tensor cores */
 	float total = 0.0f; /* ADD_V2: the sum of ds over the edges that this lane has held */
 	/* Of the own row in rows, of the edges in columns; the inverse norm of K the other way. */
 	record of_row[COLUMNS ? H : 1];
@@ -173,12 +168,25 @@ template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS> struct ba
 
 	__device__ explicit back_lane(const struct back_problem &problem)
 	    : p(problem), at(problem), score(problem, at), x_rows(at.of<T>(problem.x)),
-	      y_rows(at.of<T>(problem.y))
+	      y_rows(at.of<T>(problem.y)), products(problem, at)
 	{
+		if constexpr (KEEP_RECORDS)
+			asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(keep));
 	}
 	__device__ record record_of(int32_t i) const
 	{
-		return static_cast<const record *>(p.record)[static_cast<int64_t>(i) * p.heads + at.head];
+		const record *from =
+		    static_cast<const record *>(p.record) + static_cast<int64_t>(i) * p.heads + at.head;
+		if constexpr (KEEP_RECORDS) {
+			static_assert(!COSINE, "a record of two numbers");
+			record r;
+			asm("ld.global.nc.L2::cache_hint.v2.f32 {%0, %1}, [%2], %3;"
+			    : "=f"(r.log_sum), "=f"(r.d)
+			    : "l"(from), "l"(keep));
+			return r;
+		} else {
+			return *from;
+		}
 	}
 	__device__ float inverse_of(int32_t j) const
 	{
@@ -187,15 +195,39 @@ template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS> struct ba
 	__device__ void open(int32_t own)
 	{
 		row = own;
-		own_pack<T>(at, p.own_x, row, own_x);
-		if constexpr (!ONE_OWN)
-			own_pack<T>(at, p.own_y, row, own_y);
-		if constexpr (V2)
-			turn.set(own_x);
-		if constexpr (!COLUMNS)
-			of_row[0] = row >= 0 ? record_of(row) : record{};
-		else if constexpr (COSINE)
-			inverse_k[0] = head_inverse_norm(own_x, p.lanes);
+		const raw<T, 8> bits_x = own_bits<T>(at, p.own_x, row),
+		                bits_y = ONE_OWN ? bits_x : own_bits<T>(at, p.own_y, row);
+		if constexpr (PLAIN_X)
+			unpack(bits_x, own_x);
+		if constexpr (PLAIN_Y)
+			unpack(bits_y, own_y);
+		if constexpr (MULTIPLY && ONE_OWN)
+			own_rows.set(bits_y.q[0]);
+		else if constexpr (MULTIPLY)
+			own_rows.set(bits_x.q[0], bits_y.q[0]);
+		if constexpr (VECTOR) {
+			products.open(bits_x, p.slope);
+		} else if constexpr (V2 && sizeof(T) == sizeof(__half)) {
+			own_sign = bits_x;
+		}
+		if constexpr (!COLUMNS) {
+			if (p.y_saved.data)
+				make_record(bits_x, bits_y);
+			else
+				of_row[0] = row >= 0 ? record_of(row) : record{};
+		} else if constexpr (COSINE) {
+			float x[8];
+			unpack(bits_x, x);
+			inverse_k[0] = head_inverse_norm(x, p.lanes);
+		}
+	}
+	/* The record of the own row, from Q and dY; all lanes of a warp take part. */
+	__device__ void make_record(const raw<T, 8> &q, const raw<T, 8> &dy)
+	{
+		of_row[0] = row_record<T, SCORE>(p, at, row, q, dy, p.y_saved, p.log_sum, p.ld_log_sum);
+		if (row >= 0 && at.first)
+			static_cast<record *>(p.record)[static_cast<int64_t>(row) * p.heads + at.head] =
+			    of_row[0];
 	}
 	/* What register h holds of node `id`. */
 	__device__ void look_up_held(int h, bool live, int32_t id)
@@ -207,7 +239,7 @@ template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS> struct ba
 	}
 	__device__ void look_up(bool live, int32_t id)
 	{
-		if constexpr (SPREAD)
+		if constexpr (SPREAD != FEW_LANES)
 			look_up_held(0, live, id);
 	}
 	__device__ void load(int u, int32_t j)
@@ -215,7 +247,7 @@ template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS> struct ba
 		x[u] = pack_at<T>(x_rows, p.x.pitch, j);
 		if constexpr (!ONE_GATHER)
 			y[u] = pack_at<T>(y_rows, p.y.pitch, j);
-		if constexpr (!SPREAD)
+		if constexpr (SPREAD == FEW_LANES)
 			look_up_held(u, true, j);
 	}
 	__device__ void load_if(bool live, int u, int32_t j)
@@ -223,7 +255,7 @@ template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS> struct ba
 		x[u] = {};
 		if constexpr (!ONE_GATHER)
 			y[u] = {};
-		if constexpr (!SPREAD)
+		if constexpr (SPREAD == FEW_LANES)
 			look_up_held(u, false, j);
 		if (live)
 			load(u, j);
@@ -231,26 +263,85 @@ template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS> struct ba
 	/* The score of the edge in register h from the sum over the columns. */
 	__device__ float score_of_held(int h, float sum) const
 	{
-		if constexpr (COSINE)
+		if constexpr (VECTOR)
+			return sum;
+		else if constexpr (COSINE)
 			return score.of(sum, of_row[COLUMNS ? h : 0].inverse_q, inverse_k[COLUMNS ? 0 : h]);
 		else
 			return score.of(sum, 1.0f, 1.0f);
 	}
-	/* The lane's part of both sums over the columns, for every edge of the step. */
-	__device__ void products(float (&s)[E], float (&t)[E]) const
+	/* Both sums over the columns, of the edges that this lane holds. */
+	__device__ void sums(float (&s)[H], float (&t)[H])
 	{
+		if constexpr (MULTIPLY)
+			multiplied_sums(s, t);
+		else {
+			score_sums(s);
+			const auto part = [&](const float(&v)[8]) {
+				return pack_dot(choose<ONE_OWN>(own_x, own_y), v);
+			};
+			plain_sums(t, part, choose<ONE_GATHER>(x, y));
+		}
+	}
+	__device__ void multiplied_sums(float (&s)[H], float (&t)[H])
+	{
+		if constexpr (ONE_GATHER && !V2) {
+			eight_lanes_dots(x, own_rows, s, t);
+		} else {
+			if constexpr (V2)
+				s[0] = products.of(x, own_rows.first(), p.slope);
+			else
+				s[0] = eight_lanes_dot<false>(x, own_rows);
+			t[0] = eight_lanes_dot<true>(choose<ONE_GATHER>(x, y), own_rows);
+		}
+	}
+	__device__ void score_sums(float (&s)[H]) const
+	{
+		plain_sums(
+		    s, [&](const float(&v)[8]) { return score.part(own_x, v); }, x);
+	}
+	template <bool FIRST, typename A, typename B>
+	static __device__ const auto &choose(const A &a, const B &b)
+	{
+		if constexpr (FIRST)
+			return a;
+		else
+			return b;
+	}
+	/* The own row of the score. */
+	__device__ void own_score_row(float (&to)[8]) const
+	{
+		if constexpr (PLAIN_X) {
+#pragma unroll
+			for (int i = 0; i < 8; i++)
+				to[i] = own_x[i];
+		} else {
+			unpack(own_rows.first(), to);
+		}
+	}
+	/* ADD_V2: the own row, for comparisons. */
+	__device__ sign_pack<T> signs() const
+	{
+		sign_pack<T> own;
+		if constexpr (VECTOR)
+			own.x = own_rows.first();
+		else if constexpr (sizeof(T) == sizeof(__half))
+			own.x = own_sign;
+		else
+			memcpy(own.x, own_x, sizeof own.x);
+		return own;
+	}
+	template <typename F>
+	__device__ void plain_sums(float (&held)[H], F part, const raw<T, 8> (&rows)[E]) const
+	{
+		float sum[E];
 #pragma unroll
 		for (int u = 0; u < E; u++) {
 			float v[8];
-			unpack(x[u], v);
-			s[u] = score.part(own_x, v);
-			if constexpr (!ONE_GATHER)
-				unpack(y[u], v);
-			if constexpr (ONE_OWN)
-				t[u] = pack_dot(own_x, v);
-			else
-				t[u] = pack_dot(own_y, v);
+			unpack(rows[u], v);
+			sum[u] = part(v);
 		}
+		head_sums<E, SPREAD>(sum, p.lanes, held);
 	}
 	/* From the sums of the edges that a lane holds, their factors: s becomes mask p, and t becomes
 	 * ds (over the norm of the gathered row, for COSINE). */
@@ -262,9 +353,9 @@ template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS> struct ba
 		for (int h = 0; h < H; h++) {
 			const record r = of_row[COLUMNS ? h : 0];
 			const bool live = held_edge<E, SPREAD>(h) < left;
-			const float weight =
-			                attention_p(live ? score_of_held(h, s[h]) : -INFINITY, r.softmax, 1.0f),
-			            ds = weight * (mask[h] * t[h] - r.d);
+			const float p = pack_exp<T>(live ? score_of_held(h, s[h]) : -INFINITY, r.log_sum),
+			            weight = p > 1.0f ? 1.0f : p, /* NaN stays NaN */
+			    ds = weight * (mask[h] * t[h] - r.d);
 			s[h] = weight * mask[h];
 			t[h] = ds;
 			if constexpr (V2)
@@ -275,17 +366,15 @@ template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS> struct ba
 	}
 	__device__ void step(int32_t id, int left)
 	{
-		float s[E], t[E], weight[H], ds[H];
-		products(s, t);
-		head_sums<E, SPREAD>(s, p.lanes, weight);
-		head_sums<E, SPREAD>(t, p.lanes, ds);
+		float weight[H], ds[H];
+		sums(weight, ds);
 		factors(id, left, weight, ds);
 #pragma unroll
 		for (int u = 0; u < E; u++) {
 			const float d = given<E, SPREAD>(ds, u);
 			float v[8];
 			if constexpr (V2) {
-				turn.add_where(x[u], d, g);
+				signs().add_where(x[u], d, g);
 			} else {
 				unpack(x[u], v);
 #pragma unroll
@@ -309,11 +398,18 @@ template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS> struct ba
 			for (int i = 0; i < 8; i++)
 				g[i] = fmaf(1.0f - p.slope, g[i], p.slope * total);
 		}
-		float d[8];
+		float d[8], own_row_x[8];
 #pragma unroll
 		for (int i = 0; i < 8; i++)
 			d[i] = g[i];
-		finish_gradient<SCORE>(p, score, own_x, d);
+		own_score_row(own_row_x);
+		if constexpr (VECTOR) {
+			/* the vector is read again, because keeping it would take registers */
+			asm volatile("" ::: "memory");
+			finish_gradient<SCORE>(p, pack_score<SCORE>(p, at), own_row_x, d);
+		} else {
+			finish_gradient<SCORE>(p, score, own_row_x, d);
+		}
 		if (own < 0 || !at.live)
 			return;
 		if (slot < 0) {
@@ -337,12 +433,14 @@ template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS> struct ba
 	/* The part of dc that this lane has: for each column with ADD_V2, for the head with COSINE. */
 	__device__ void share_of_dc(float (&dc)[V2 ? 8 : 1]) const
 	{
+		float x[8];
+		own_score_row(x);
 		if constexpr (V2)
 #pragma unroll
 			for (int i = 0; i < 8; i++)
-				dc[i] = row >= 0 ? own_x[i] * g[i] : 0.0f;
+				dc[i] = row >= 0 ? x[i] * g[i] : 0.0f;
 		else
-			dc[0] = row >= 0 ? of_row[0].inverse_q * pack_dot(own_x, g) : 0.0f;
+			dc[0] = row >= 0 ? of_row[0].inverse_q * pack_dot(x, g) : 0.0f;
 	}
 };
 
@@ -368,21 +466,31 @@ static __device__ inline void put_block_dc(const struct back_problem &p, const f
 	}
 }
 
-/* Blocks of a multiprocessor. The compiler keeps both packs of a step unpacked, in 64 registers,
- * and columns have two sums and two own rows. Without SPREAD a lane has the scores and records of
- * all edges of a step; COSINE with separate values has the largest record. */
-template <int SCORE, bool SAME, bool SPREAD, bool COLUMNS>
-constexpr int BACK_BLOCKS =
-    !COLUMNS ? (SPREAD ? 5 : 4) : (SPREAD && (SAME || SCORE != HG_SCORE_COSINE) ? 4 : 3);
+/* Blocks of a multiprocessor: the most with which no kernel keeps registers in memory (CUDA 13.0).
+ * The compiler keeps both packs of a step unpacked, in 64 registers, and columns have two sums and
+ * two own rows. Without SPREAD a lane has the scores and records of all edges of a step; COSINE
+ * with separate values has the largest record. With 5 blocks, rows on tensor cores reload a few
+ * registers in each step, and were not faster. Those of ADD_V2 have 4 edges a step, and fit;
+ * separate values of ADD_V2 have three operands of tensor cores and two gathered rows. */
+template <int SCORE, bool SAME, int SPREAD, bool COLUMNS>
+constexpr int
+    BACK_BLOCKS = SPREAD == SPREAD_SHORT
+                      ? (COLUMNS ? 5 : 6) - (SCORE == HG_SCORE_ADD_V2 && SAME != COLUMNS)
+                  : COLUMNS ? (SPREAD != FEW_LANES && (SAME || SCORE != HG_SCORE_COSINE) ? 4 : 3)
+                  : SPREAD >= EIGHT_LANES &&SCORE == HG_SCORE_ADD_V2             ? (SAME ? 5 : 3)
+                  : SPREAD == SPREAD_SCORES && !SAME && SCORE != HG_SCORE_COSINE ? 5
+                                                                                 : 4;
 
-template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS>
+template <typename T, int SCORE, bool SAME, int SPREAD, bool COLUMNS>
 static __global__ void __launch_bounds__(PACK_BLOCK, BACK_BLOCKS<SCORE, SAME, SPREAD, COLUMNS>)
     back_parts(const __grid_constant__ struct back_problem p)
 {
 	constexpr bool V2 = SCORE == HG_SCORE_ADD_V2;
+	using lane_of = back_lane<T, SCORE, SAME, SPREAD, COLUMNS>;
+	const struct part_start start = start_of<lane_of::E>(p);
 	after_previous();
-	struct back_lane<T, SCORE, SAME, SPREAD, COLUMNS> lane(p);
-	walk_parts<PACK_EDGES<T>>(p, lane);
+	lane_of lane(p);
+	walk_parts<lane_of::E>(p, start, lane);
 	if constexpr (V2 || (SCORE == HG_SCORE_COSINE && !COLUMNS))
 		if (p.dc) {
 			float dc[V2 ? 8 : 1];
@@ -437,12 +545,12 @@ static __global__ void __launch_bounds__(PACK_BLOCK)
 /* ---- launch ---- */
 
 /* Queues one pass. p: all but parts and plan are set. */
-template <typename T, int SCORE, bool SAME, bool SPREAD, bool COLUMNS>
+template <typename T, int SCORE, bool SAME, int SPREAD, bool COLUMNS>
 static hg_status run_back(hg_context *ctx, const char *what, const struct hg__csr &csr,
                           const struct hg__attention &of, struct back_problem p)
 {
 	const struct packs_shape shape = packs_shape_of(of);
-	p.parts = packs_parts<T>(csr, shape.block);
+	p.parts = packs_parts(csr, shape.block);
 	HG__TRY(launch(ctx, what, back_parts<T, SCORE, SAME, SPREAD, COLUMNS>,
 	               dim3(p.parts.blocks, shape.passes), shape.block, p));
 	if (p.plan.splits == 0)
@@ -454,9 +562,9 @@ template <bool COLUMNS>
 static hg_status run_back_pass(hg_context *ctx, const char *what, const struct hg__csr &csr,
                                const struct hg__attention &of, const struct back_problem &p)
 {
-	return with_packs(of, [&](auto zero, auto score, auto same, auto spread) {
+	return with_packs(of, csr, [&](auto zero, auto score, auto same, auto spread) {
 		return run_back<decltype(zero), decltype(score)::value, decltype(same)::value != 0,
-		                decltype(spread)::value != 0, COLUMNS>(ctx, what, csr, of, p);
+		                decltype(spread)::value, COLUMNS>(ctx, what, csr, of, p);
 	});
 }
 

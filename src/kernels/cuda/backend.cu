@@ -3,6 +3,14 @@
 
 #include <cstdio>
 
+/* NVTX is a header of the toolkit; without a profiler its calls do nothing. */
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define HG_HAVE_NVTX 1
+#else
+#define HG_HAVE_NVTX 0
+#endif
+
 #include "kernels/cuda/launch.cuh"
 
 static hg__cuda_state *state_of(hg_context *ctx)
@@ -342,6 +350,68 @@ static void work_free(hg_context *ctx, void *work)
 	(void)cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(work));
 }
 
+/* ---- times ---- */
+
+static void marks_free(hg_context *ctx, void *marks, int64_t count)
+{
+	cudaEvent_t *event = static_cast<cudaEvent_t *>(marks);
+	for (int64_t k = 0; event && k < count; k++)
+		if (event[k] && !is_forked(ctx))
+			(void)cudaEventDestroy(event[k]);
+	hg__host_free(ctx, marks, static_cast<size_t>(count) * sizeof(cudaEvent_t));
+}
+
+static hg_status marks_make(hg_context *ctx, int64_t count, void **marks)
+{
+	*marks = nullptr;
+	HG__TRY(hg__same_process(ctx));
+	HG__TRY(hg__host_alloc(ctx, static_cast<size_t>(count), sizeof(cudaEvent_t), "profile: marks",
+	                       marks));
+	cudaEvent_t *event = static_cast<cudaEvent_t *>(*marks);
+	(void)stream_of(ctx); /* events belong to the device of the context */
+	for (int64_t k = 0; k < count; k++) {
+		const hg_status status = cuda_status(ctx, cudaEventCreate(&event[k]), "profile: an event");
+		if (status < 0) {
+			event[k] = nullptr;
+			marks_free(ctx, *marks, count);
+			*marks = nullptr;
+			return status;
+		}
+	}
+	return HG_OK;
+}
+
+static hg_status mark(hg_context *ctx, void *marks, int64_t k)
+{
+	return cuda_status(ctx, cudaEventRecord(static_cast<cudaEvent_t *>(marks)[k], stream_of(ctx)),
+	                   "profile: an event");
+}
+
+static hg_status marks_read(hg_context *ctx, void *marks, int64_t count, double *seconds)
+{
+	const cudaEvent_t *event = static_cast<const cudaEvent_t *>(marks);
+	HG__TRY(hg__same_process(ctx));
+	HG__CUDA(ctx, "profile", cudaStreamSynchronize(stream_of(ctx)));
+	for (int64_t k = 0; k < count; k++) {
+		float ms = 0.0f;
+		HG__CUDA(ctx, "profile: an event", cudaEventElapsedTime(&ms, event[0], event[k]));
+		seconds[k] = 1e-3 * static_cast<double>(ms);
+	}
+	return HG_OK;
+}
+
+#if HG_HAVE_NVTX
+static void range_begin(const char *name)
+{
+	(void)nvtxRangePushA(name);
+}
+
+static void range_end(void)
+{
+	(void)nvtxRangePop();
+}
+#endif
+
 /* Assigned by name, because C++17 has no designated initialisers. */
 static constexpr struct hg__backend make_backend()
 {
@@ -367,6 +437,14 @@ static constexpr struct hg__backend make_backend()
 	b.capture_end = capture_end;
 	b.work_launch = work_launch;
 	b.work_free = work_free;
+	b.marks_make = marks_make;
+	b.marks_free = marks_free;
+	b.mark = mark;
+	b.marks_read = marks_read;
+#if HG_HAVE_NVTX
+	b.range_begin = range_begin;
+	b.range_end = range_end;
+#endif
 	b.csr_from_coo = hg__cuda_csr_from_coo;
 	b.csr_transpose = hg__cuda_csr_transpose;
 	b.column_ptr = hg__cuda_column_ptr;

@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/act_drop.cuh"
 #include "kernels/cuda/columns.cuh"
+#include "kernels/cuda/guard.cuh"
 
 namespace
 {
@@ -15,6 +16,7 @@ namespace
 template <typename E> struct forward {
 	struct floats x, b, y;
 	E then;
+	struct guard guard;
 
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
@@ -28,6 +30,7 @@ template <typename E> struct forward {
 				v[i] += add[i];
 		}
 		then.template value<W>(row, col, v);
+		guard.check(col, v);
 		y.put<W>(row, col, v);
 	}
 };
@@ -109,9 +112,9 @@ namespace
 
 template <typename E> hg_status run(hg_context *ctx, const struct hg__epilogue_args *a)
 {
-	return walk(
-	    ctx, "epilogue", a->x.rows, a->x.cols, wide(a->x),
-	    forward<E>{floats_of(a->x), floats_of(a->b), floats_of(a->y), act_drop_of<E>(a->act_drop)});
+	return walk(ctx, "epilogue", a->x.rows, a->x.cols, wide(a->x),
+	            forward<E>{floats_of(a->x), floats_of(a->b), floats_of(a->y),
+	                       act_drop_of<E>(a->act_drop), guard_of(a->overflow, a->y.cols)});
 }
 
 template <typename E> hg_status run_back(hg_context *ctx, const struct hg__epilogue_back_args *a)

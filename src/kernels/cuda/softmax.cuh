@@ -65,7 +65,7 @@ struct loss_factor {
 
 	__device__ float value() const
 	{
-		const float n = *count, d = *dloss;
+		const float n = count ? *count : 1.0f, d = *dloss;
 		return n > 0.0f ? d / n : 0.0f;
 	}
 };

@@ -3,9 +3,11 @@
  *     loss = mean of log(sum exp(x - max)) - (x[label] - max)
  *     dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count, 0 in rows that do not count
  *
- * Labels are below the number of classes, which is checked when the op is recorded. */
+ * Labels are below the number of classes, which is checked when the op is recorded. With weights or
+ * label smoothing: softmax_xent_weighted.cuh. */
 
 #include "kernels/cuda/softmax.cuh"
+#include "kernels/cuda/softmax_xent_weighted.cuh"
 
 namespace
 {
@@ -182,6 +184,43 @@ template <typename T, int P> struct softmax_xent_back {
 	}
 };
 
+bool is_weighted(const struct hg__mat &weight, float smoothing)
+{
+	return weight.data || smoothing > 0.0f;
+}
+
+hg_status run_weighted(hg_context *ctx, const struct hg__softmax_xent_args *a)
+{
+	return with_float(ctx, "softmax_xent", a->x.dtype, [&](auto zero) {
+		using T = decltype(zero);
+		return row_totals<weighted_total>(
+		    ctx, "softmax_xent", a->x.rows, a->x.cols, wide(a->x),
+		    weighted_xent<T>{data_of<const T>(a->x),
+		                     a->x.ld,
+		                     a->x.cols,
+		                     counted_of(a->label, a->mask),
+		                     {data_of<const float>(a->weight), a->x.cols, a->smoothing},
+		                     data_of<float>(a->loss),
+		                     data_of<float>(a->count)});
+	});
+}
+
+hg_status run_weighted_back(hg_context *ctx, const struct hg__softmax_xent_back_args *a)
+{
+	return with_float(ctx, "softmax_xent_back", a->x.dtype, [&](auto zero) {
+		using T = decltype(zero);
+		return each_row(ctx, "softmax_xent_back", a->x.rows, a->x.cols, wide(a->x),
+		                weighted_xent_back<T>{
+		                    data_of<const T>(a->x),
+		                    a->x.ld,
+		                    a->x.cols,
+		                    counted_of(a->label, a->mask),
+		                    {data_of<const float>(a->weight), a->x.cols, a->smoothing},
+		                    floats_of(a->dx),
+		                    {data_of<const float>(a->count), data_of<const float>(a->dloss)}});
+	});
+}
+
 } // namespace
 
 size_t hg__cuda_softmax_xent_workspace(const hg_context *, const struct hg__softmax_xent_args *a)
@@ -194,6 +233,10 @@ extern "C" hg_status hg__cuda_softmax_xent(hg_context *ctx, const struct hg__sof
 	HG__TRY(hg__has_type(ctx, "softmax_xent", "labels", a->label.dtype, HG_I32));
 	if (a->label.rows != a->x.rows || (a->mask.data && a->mask.rows != a->x.rows))
 		return rows_differ(ctx, "softmax_xent", a->x, a->label);
+	if (a->weight.data)
+		HG__TRY(hg__has_type(ctx, "softmax_xent", "weights", a->weight.dtype, HG_F32));
+	if (is_weighted(a->weight, a->smoothing))
+		return run_weighted(ctx, a);
 	const struct row_split g = row_split_of(a->x.cols, wide(a->x));
 	return with_float(ctx, "softmax_xent", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
@@ -216,6 +259,10 @@ extern "C" hg_status hg__cuda_softmax_xent_back(hg_context *ctx,
 		return rows_differ(ctx, "softmax_xent_back", a->x, a->label);
 	if (!alike(a->x, a->dx))
 		return misfit(ctx, "softmax_xent_back", HG__FLOATS, a->x, a->dx);
+	if (a->weight.data)
+		HG__TRY(hg__has_type(ctx, "softmax_xent_back", "weights", a->weight.dtype, HG_F32));
+	if (is_weighted(a->weight, a->smoothing))
+		return run_weighted_back(ctx, a);
 	const struct row_split g = row_split_of(a->x.cols, wide(a->x));
 	return with_float(ctx, "softmax_xent_back", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
