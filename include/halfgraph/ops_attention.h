@@ -34,7 +34,8 @@ typedef struct hg_attention_config {
 	/** 1: an edge counts as often as its weight in the graph says, a number >= 0; 0 (default):
 	 * once, whatever its weight */
 	int weighted;
-	float dropout; /**< the probability in [0, 1) that training drops a weight; default 0 */
+	/** the probability in [0, 1 - 2^-17) that training drops a weight; default 0 */
+	float dropout;
 } hg_attention_config;
 /** The defaults of the fields. */
 #define HG_ATTENTION_CONFIG_INIT                                                 \
@@ -73,17 +74,25 @@ typedef struct hg_attention_operands {
  * config->weighted is set and the graph has weights, otherwise 1. Y is 0 for a row without edges
  * that count. f'(0) = slope.
  *
+ * An edge with score -inf has p = 0, and a row of which every score is -inf counts as a row without
+ * edges. Another score that is not finite gives NaN in the row. Where an element of V is not
+ * finite, that column of Y may be infinite or NaN for all neighbours, even if p is 0.
+ *
  * Shapes    q [rows, h q], k [cols, h q], v [cols, h d], c [1, h q] or [1, h] or [1, 1], bias
  *           [m, h], Y [rows, h d]; hg_attention_operands says what may be absent. The tape keeps
- *           f32 [rows, h] for the backward pass; with ADD [rows, 2 h], and state [rows, h d].
+ *           Y and f32 [rows, h] for the backward pass; with ADD [rows, 2 h], and state [rows, h d].
+ *           hg_bias_add, an activation (relu, leaky_relu, elu) and hg_dropout behind it are
+ *           computed in the same pass.
  * Dtypes    q, k, v, bias, Y: state. c: f32 (HG_PARAM_F32). Scores and weights are f32.
  * Range     max|Y| <= max|V| / (1 - dropout), proved for all scores that are finite in f32.
  * Error     (exp(2 E) - 1 + gamma_{2D+32}(u32)) sum of mask p |V|, then narrowed, with D the row
  *           degree and E the largest error of a score of the row and of its difference from their
- *           maximum.
+ *           maximum. Tensor cores multiply p as the sum of two halves, which adds 2^-36 sum of
+ *           mask |V|.
  * Gradient  dV[j,c] = sum over edges (i, j) of mask p dY[i,c]. That of a score is
  *           ds = p (mask <dY_i, V_j> - <dY_i, Y_i>) over head k; q, k, c and bias receive the sums
- *           of ds times the derivatives of the scores.
+ *           of ds times the derivatives of the scores. Where p, or with DOT ds, multiplies vectors
+ *           of halves, it may be narrowed first, which adds 2^-11 of each term to the error.
  * Cost      (m + rows) h (q + d) elements, m h of a bias, 4 rows h bytes and the CSR arrays,
  *           2 m h (q + d) flops.
  * Errors    HG_ERR_SHAPE (the operands do not fit the graph or each other, or heads does not divide

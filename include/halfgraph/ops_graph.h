@@ -145,6 +145,52 @@ HG_API hg_var hg_sddmm_add(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b);
  * @return E. */
 HG_API hg_var hg_sddmm_add_leaky(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b, float slope);
 
+/** Values of edges: those of one of their two nodes.
+ *
+ *     Z[e,:] = X[j,:] or X[i,:]        for edge e = (i, j): its source or its destination
+ *
+ * Shapes    X [cols, d] for sources, [rows, d] for destinations, Z [m, d].
+ * Range     max|Z| <= max|X|, so it is proved for every graph.
+ * Error     0.
+ * Gradient  dX[k,:] = sum of dZ[e,:] over the edges e with that end k, in f32: hg_scatter.
+ * Cost      2 m d elements and the CSR arrays, no flops. The tape may compute Z again in the
+ *           backward pass instead of keeping it.
+ * Errors    HG_ERR_SHAPE (rows(X) is not the number of columns or rows of G), HG_ERR_ARG (no graph,
+ *           unknown end), HG_ERR_UNSUPPORTED (more than 2^31 - 1 edges) and those of every op.
+ * Source    Gilmer et al. 2017: messages, which are functions of both nodes and of the edge.
+ * @param tape   the tape.
+ * @param graph  G, borrowed.
+ * @param x      X.
+ * @param end    which of the two nodes.
+ * @return Z. */
+HG_API hg_var hg_gather(hg_tape *tape, hg_graph *graph, hg_var x, hg_end end);
+
+/** Values of nodes: the sum, the mean or the maximum over their edges. 0 for a node without edges;
+ * a NaN among the values gives NaN. Weights of the graph are not applied.
+ *
+ *     Y[k,:] = sum, mean or maximum of Z[e,:] over the edges e with end k
+ *
+ * Shapes    Z [m, d], Y [rows, d] for destinations, [cols, d] for sources. HG_REDUCE_MAX also keeps
+ *           i32 of Y's shape for the backward pass.
+ * Dtypes    Z, Y: state. The sum runs in f32 and is scaled when the row is complete; or in f16, as
+ *           hg_policy.accumulate says, where a mean is scaled batch by batch.
+ * Range     max|Y| <= D max|Z| for the sum, where D is the largest number of edges of a node;
+ *           max|Y| <= max|Z| for mean and maximum, so it is proved.
+ * Error     A sum of depth (degree + 1), then narrowed; 0 for the maximum.
+ * Gradient  dZ[e,:] = dY[k,:] (sum: hg_gather), dY[k,:] / degree of k (mean), or dY[k,c] for the
+ *           first edge that attains the maximum of column c and 0 for the others.
+ * Cost      m d + n d elements, rowptr and 4 m bytes; m d flops. The graph keeps 4 m bytes.
+ * Errors    HG_ERR_SHAPE (rows(Z) != m), HG_ERR_ARG (no graph, unknown end or reduction),
+ *           HG_ERR_UNSUPPORTED (more than 2^31 - 1 edges) and those of every op.
+ * Source    Gilmer et al. 2017.
+ * @param tape    the tape.
+ * @param graph   G, borrowed.
+ * @param z       Z.
+ * @param end     which of the two nodes receives the value of an edge.
+ * @param reduce  the reduction.
+ * @return Y. */
+HG_API hg_var hg_scatter(hg_tape *tape, hg_graph *graph, hg_var z, hg_end end, hg_reduce reduce);
+
 /** Softmax over the edges of each row, per head.
  *
  *     P[e,k] = exp(E[e,k] - M[i,k]) / sum over edges f of row i of exp(E[f,k] - M[i,k]),

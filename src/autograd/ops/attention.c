@@ -16,9 +16,7 @@
  *           narrowed once.
  * Range     max|Y| <= kept max|V|, kept = 1 / (1 - dropout) while training: the weights of a row
  *           are divided by their own sum. Proved for all scores that are finite in f32.
- * Error     Let E be the error of a score (a sum of q products, f32) and S = max|s|. Weights have a
- *           relative error of a = exp(E + 8 u32 (2 S + 10)) - 1, so Y has 2 a kept sum of p |V|,
- *           and gamma_{2 D + 4}(u32) of the sums over D edges.
+ * Error     that of halfgraph/ops_attention.h.
  * Gradient  see kernels/attention.h. D[i, k] = <dY_i, Y_i> uses Y as stored, which adds
  *           u16 |dY||Y| to what is multiplied by p; with ADD the gradient of q is
  *           (1 - slope) (<dY, Y+> - D p+), because the derivatives of the scores of a row add up
@@ -41,7 +39,7 @@ enum {
 	V = ATTENTION_V,
 	C = ATTENTION_C,
 	BIAS = ATTENTION_BIAS,
-	SOFTMAX = ATTENTION_SOFTMAX,
+	LOG_SUM = ATTENTION_LOG_SUM,
 	PLUS = ATTENTION_PLUS
 };
 
@@ -72,7 +70,7 @@ static hg_status infer(struct hg__infer *s)
 			s->grads |= 1u << i;
 			s->saves |= HG__SAVE_IN(i);
 		}
-	s->saves |= HG__SAVE_OUT | HG__SAVE_AUX(SOFTMAX);
+	s->saves |= HG__SAVE_OUT | HG__SAVE_AUX(LOG_SUM);
 	if (a.score == HG_SCORE_ADD && s->mode == HG_TRAIN) {
 		s->aux[PLUS] = s->out;
 		s->saves |= HG__SAVE_AUX(PLUS);
@@ -82,28 +80,38 @@ static hg_status infer(struct hg__infer *s)
 
 /* ---- running ---- */
 
-static hg_status forward(const struct hg__call *c)
+hg_status hg__attention_forward(const struct hg__call *c, struct hg__mat y, struct hg__mat ended,
+                                const struct hg__sum_epilogue *epilogue)
 {
 	struct hg__attention_args args = {.csr = c->csr,
-	                                  .y = c->out,
-	                                  .softmax = c->aux[SOFTMAX],
+	                                  .y = y,
+	                                  .log_sum = c->aux[LOG_SUM],
 	                                  .plus = c->aux[PLUS],
+	                                  .ended = ended,
+	                                  .epilogue = *epilogue,
 	                                  .overflow = c->overflow};
 	HG__TRY(hg__attention_of(c, &args.of));
 	return HG__RUN(c, attention, &args);
 }
 
-static hg_status backward(const struct hg__call *c)
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__mat absent = {0};
+	const struct hg__sum_epilogue nothing = {.beta = 0.0f};
+	return hg__attention_forward(c, c->out, absent, &nothing);
+}
+
+hg_status hg__attention_backward(const struct hg__call *c, struct hg__mat y, struct hg__mat dy)
 {
 	const struct hg__attention_layout layout = hg__attention_layout_of(c->node);
 	struct hg__mat gradient[SIDES];
 	hg__attention_sides(&layout, c->din, gradient);
 	struct hg__attention_back_args args = {.csr = c->csr,
 	                                       .csr_t = c->csr_t,
-	                                       .y = c->out,
-	                                       .softmax = c->aux[SOFTMAX],
+	                                       .y = y,
+	                                       .log_sum = c->aux[LOG_SUM],
 	                                       .plus = c->aux[PLUS],
-	                                       .dy = c->dout,
+	                                       .dy = dy,
 	                                       .dq = gradient[SIDE_Q],
 	                                       .dk = gradient[SIDE_K],
 	                                       .dv = gradient[SIDE_V],
@@ -113,7 +121,12 @@ static hg_status backward(const struct hg__call *c)
 	return HG__RUN(c, attention_back, &args);
 }
 
-static void cost(const struct hg__call *c, struct hg__cost *cost)
+static hg_status backward(const struct hg__call *c)
+{
+	return hg__attention_backward(c, c->out, c->dout);
+}
+
+void hg__attention_cost(const struct hg__call *c, struct hg__cost *cost)
 {
 	const struct hg__attention_layout layout = hg__attention_layout_of(c->node);
 	const double size = (double)hg_dtype_size(c->out.dtype), m = (double)c->csr.m;
@@ -124,9 +137,17 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	const double k = (double)side[SIDE_K].cols, v = (double)side[SIDE_V].cols,
 	             once = same ? k : k + v;
 	cost->bytes = m * once * size + hg__mat_bytes(&side[SIDE_Q]) + hg__mat_bytes(&c->out) +
-	              hg__mat_bytes(&c->aux[PLUS]) + hg__mat_bytes(&c->aux[SOFTMAX]) +
+	              hg__mat_bytes(&c->aux[PLUS]) + hg__mat_bytes(&c->aux[LOG_SUM]) +
 	              hg__mat_bytes(&c->in[BIAS]) + hg__csr_bytes(&c->csr);
 	cost->flops = 2.0 * m * (k + v);
+}
+
+/* Only ADD without dropout uses tiles (cuda/attention_tiles.cuh). */
+int64_t hg__attention_staged(const struct hg__node *node, hg_mode mode, int64_t cols)
+{
+	const struct hg__attention_attr a = hg__attention_attr(node);
+	const int drops = mode == HG_TRAIN && a.dropout > 0.0f;
+	return a.score == HG_SCORE_ADD && !drops ? hg__attention_staging(cols, a.heads) : 0;
 }
 
 /* ---- for the doctor ---- */
@@ -137,32 +158,43 @@ static double keep(const struct hg__node *node)
 	return 1.0 / (double)hg__attention_kept(hg__attention_attr(node).dropout);
 }
 
-/* With ADD each column of q and k is a head. */
-static int heads_in(const struct hg__node *node, int operand, int64_t cols, struct hg__heads_in *in)
+/* The result has the columns of all heads. With ADD each column of q and k is a head. */
+int hg__attention_heads(const struct hg__node *node, int operand, int64_t cols,
+                        struct hg__heads_in *in)
 {
 	const struct hg__attention_attr a = hg__attention_attr(node);
 	in->heads = a.heads;
+	if (operand < 0) {
+		in->each = cols / a.heads;
+		return in->each > 0;
+	}
 	in->of = operand == K ? HG__OF_SOURCE : cols == 2 * a.heads ? HG__OF_BOTH : HG__OF_DESTINATION;
 	return a.score == HG_SCORE_ADD && (operand == Q || operand == K);
 }
 
 /* Y[i, c] = sum over the edges (i, j) of mask p V[j, c], and dV[j, c] = sum over the edges (i, j)
  * of mask p dY[i, c]. Columns of an operand that is V and something else have no such sum. */
-static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+hg_status hg__attention_sum(const struct hg__call *c, const struct hg__element *e,
+                            struct hg__mat dy, struct hg__terms *t)
 {
 	const struct hg__attention_layout layout = hg__attention_layout_of(c->node);
 	const int of_v = e->operand == V && layout.side[SIDE_K].operand != V;
-	struct hg__attended attended = {.softmax = c->aux[SOFTMAX], .by_source = of_v};
+	struct hg__attended attended = {.log_sum = c->aux[LOG_SUM], .by_source = of_v};
 	if (e->operand >= 0 && !of_v)
 		return HG_OK;
 	HG__TRY(hg__attention_of(c, &attended.of));
 	*t = (struct hg__terms){.over = HG__OVER_ATTENTION,
 	                        .edges = {.csr = of_v ? &c->csr_t : &c->csr},
 	                        .attention = attended,
-	                        .a = of_v ? c->dout : attended.of.v,
+	                        .a = of_v ? dy : attended.of.v,
 	                        .i = e->row,
 	                        .j = e->col};
 	return HG_OK;
+}
+
+static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+{
+	return hg__attention_sum(c, e, c->dout, t);
 }
 
 static const struct hg__about about = {.traits = HG__NEIGHBOURS,
@@ -170,14 +202,14 @@ static const struct hg__about about = {.traits = HG__NEIGHBOURS,
                                        .noise = 0x1p-20, /* as in a softmax */
                                        .sum = sum,
                                        .constants = hg__attention_constants,
-                                       .heads = heads_in,
+                                       .heads = hg__attention_heads,
                                        .kept = keep};
 
 const struct hg__op hg__op_attention = {
     .name = "attention",
     .words = "weighted mean over neighbours, by attention",
     .traits = HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__RANDOM | HG__GUARDS_STORE |
-              HG__COUNTS_EDGES | HG__DENSE,
+              HG__COUNTS_EDGES | HG__DENSE | HG__TILES,
     .min_in = 1,
     .max_in = 5,
     .same = 1u << Q | 1u << K | 1u << V | 1u << BIAS,
@@ -189,8 +221,9 @@ const struct hg__op hg__op_attention = {
     .forward = forward,
     .backward = backward,
     .prepare = hg__attention_prepare,
+    .staged = hg__attention_staged,
     .sample = hg__attention_sample,
-    .cost = cost,
+    .cost = hg__attention_cost,
     .about = &about,
 };
 

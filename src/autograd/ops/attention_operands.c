@@ -59,9 +59,8 @@ static hg_status want_constants(const struct hg__infer *s, const struct hg__atte
 	HG__TRY(hg__want_attr(s, a->slope >= 0.0f && a->slope <= 1.0f, "slope", (double)a->slope,
 	                      "0 <= slope <= 1"));
 	HG__TRY(hg__want_attr(s, isfinite(a->scale), "scale", (double)a->scale, "a finite number"));
-	return hg__want_attr(
-	    s, a->dropout >= 0.0f && a->dropout < 1.0f && hg__attention_threshold(a->dropout) < 65536u,
-	    "dropout", (double)a->dropout, "0 <= dropout < 1 - 2^-17");
+	return hg__want_attr(s, hg__attention_drops(a->dropout), "dropout", (double)a->dropout,
+	                     "0 <= dropout < 1 - 2^-17");
 }
 
 /* The columns of operand i are a multiple of `parts` times heads. */
@@ -153,7 +152,7 @@ hg_status hg__attention_infer(struct hg__infer *s)
 	HG__TRY(infer_k(s, &layout));
 	HG__TRY(infer_c(s, &a, s->in[Q].cols / layout.parts));
 	HG__TRY(infer_bias(s, a.heads));
-	s->aux[ATTENTION_SOFTMAX] =
+	s->aux[ATTENTION_LOG_SUM] =
 	    hg__shape_of(s->in[Q].rows, (a.score == HG_SCORE_ADD ? 2 : 1) * a.heads, HG_F32);
 	return HG_OK;
 }

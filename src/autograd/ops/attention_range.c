@@ -12,12 +12,15 @@
  *     |sum of ds over the edges of a row with Q + K > 0| <= M / 2, because this sum and that over
  *     the other edges of the row add up to 0
  *
- * The backward pass computes p' = exp(s - softmax) from rounded numbers: p' <= (1 + a) p with
+ * The backward pass computes p' = exp(s - log_sum) from rounded numbers: p' <= (1 + a) p with
  * a = hg__attention_weight_error, and p' <= 1. It has errors of mask <G, V> and of D, of at most e
  * together, where D has that of Y as stored. So
  *
  *     sum over a row of |ds'| <= min((1 + a) (M + e), 2 degree (M + e))
- *     |ds'| <= min((1 + a) M / 2 + e, 2 M + e) */
+ *     |ds'| <= min((1 + a) M / 2 + e, 2 M + e)
+ *
+ * and with DOT of halves the error of a ds' that is narrowed (narrow_derivatives). A p' that is
+ * narrowed stays at most 1, which is a half. */
 #include "autograd/ops/attention.h"
 #include "precision/bound.h"
 
@@ -108,10 +111,12 @@ double hg__attention_score(const struct hg__range *r, struct hg__rounding *round
 	return score;
 }
 
-/* exp is called with s - softmax. Products with log2(e), differences and the store of the softmax
- * round a number of at most |s| + |softmax| eight times at most, and the sum behind the softmax has
- * a relative error of gamma of its depth. |softmax| <= |s| + |log(sum of weights)|. A backward pass
- * may read the softmax with a relative error of 2^-20 = 16 u32 (cuda/attention_add_back.cu). */
+/* Not the error of a weight (halfgraph/ops_attention.h), to which those of the scores belong: this
+ * says how far p may be from p' of the same scores. exp is called with s - log_sum. Products with
+ * log2(e), differences and the store of log_sum round a number of at most |s| + |log_sum| eight
+ * times at most, and the sum behind it has a relative error of gamma of its depth. |log_sum| <= |s|
+ * + |log(sum of weights)|. A backward pass may read log_sum with a relative error of 2^-20 = 16 u32
+ * (cuda/attention_add_back.cu). */
 double hg__attention_weight_error(const struct hg__range *r)
 {
 	struct hg__rounding unused = {0};
@@ -124,7 +129,9 @@ double hg__attention_weight_error(const struct hg__range *r)
 /* ---- forward ---- */
 
 /* The sums of a row before they are divided. A kernel that looks for the maximum while it adds lets
- * a score exceed the one that it has subtracted by 8, so exp may be e^8 instead of 1. */
+ * a score exceed the one that it has subtracted by 8, so exp may be e^8 instead of 1. Kernels on
+ * tensor cores scale weights up instead, but these and V are halves there: a sum of 2^40 products
+ * of halves is below 2^72 and needs no bound. */
 static double sums_of_row(const struct hg__range *r)
 {
 	return exp(8.0) * hg__bound_mul(row_weights(r) * kept(r), fmax(largest(r, SIDE_V), 1.0));
@@ -153,6 +160,19 @@ struct derivatives {
 	double column;             /* on its sum over a column */
 };
 
+/* DOT of halves may narrow ds to a half before it meets K or Q (kernels/attention.h). Then it is
+ * multiplied by a power of two of at least 2^14 / limit, where limit = 9/4 kept max |G| max |V|
+ * with its own roundings is below 5/2 M (cuda/attention_graphs_back.cu). Rounding to nearest adds
+ * 2^-11 of ds, or near 0 half of the least half, 2^-25 limit / 2^14 < 2^-37 M. */
+static void narrow_derivatives(const struct hg__range *r, struct derivatives *ds)
+{
+	const double near_zero = 0x1p-37 * ds->m;
+	if (hg__attention_attr(r->node).score != HG_SCORE_DOT || r->shape[Q].dtype != HG_F16)
+		return;
+	ds->edge += 0x1p-11 * ds->edge + near_zero;
+	ds->row += 0x1p-11 * ds->row + (double)r->facts.max_row_degree * near_zero;
+}
+
 static struct derivatives derivatives_of(const struct hg__range *r)
 {
 	const double u32 = hg_dtype_get(HG_F32)->u, d = columns(r, SIDE_V),
@@ -176,6 +196,7 @@ static struct derivatives derivatives_of(const struct hg__range *r)
 	       d * r->dout * stored;
 	ds.edge = fmin((1.0 + ds.weight_error) * 0.5, 2.0) * ds.m + ds.e;
 	ds.row = fmin((1.0 + ds.weight_error) * (ds.m + ds.e), 2.0 * degree * (ds.m + ds.e));
+	narrow_derivatives(r, &ds);
 	ds.column = hg__bound_mul((double)r->facts.max_col_degree, ds.edge);
 	return ds;
 }

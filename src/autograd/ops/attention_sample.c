@@ -1,4 +1,4 @@
-/* Test inputs of attention and of attention_weights. */
+/* Test inputs of attention, attention_weights and attention_epilogue. */
 #include "autograd/ops/attention.h"
 
 enum { ADD = HG_SCORE_ADD, DOT = HG_SCORE_DOT, COSINE = HG_SCORE_COSINE, ADD_V2 = HG_SCORE_ADD_V2 };
@@ -9,9 +9,9 @@ enum has {
 	HAS_V = 2,
 	HAS_C = 4,
 	HAS_BIAS = 8,
-	ONE_C = 16,    /* c is [1, 1] */
-	NO_GRAPH = 32, /* without a graph, or with a q of integers */
-	INTEGERS = 64,
+	ONE_C = 16, /* c is [1, 1] */
+	NO_GRAPH = 32,
+	INTEGERS = 64, /* q is of integers */
 	C_OF_HALVES = 128,
 	FAR_APART = 256 /* scores that differ by hundreds */
 };
@@ -82,7 +82,7 @@ static const struct row rows[] = {
      0,
      0.2f,
      1.0f,
-     0.999999f,
+     1.0f - 0x1p-17f,
      0,
      {0}},
     {"q of integers", HG_ERR_DTYPE, ADD, KV | INTEGERS, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
@@ -197,4 +197,73 @@ int hg__attention_sample(int i, const struct hg__extent *x, struct hg__sample *s
 int hg__attention_weights_sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
 	return i < ROWS - MISTAKES_IN_V && hg__attention_sample(i, x, s);
+}
+
+/* ---- with an epilogue ---- */
+
+enum { RELU = 1 + HG__ACT_relu, LEAKY = 1 + HG__ACT_leaky_relu, ELU = 1 + HG__ACT_elu };
+
+/* What follows attention in sample i is epilogues[i % EPILOGUES]. */
+static const struct {
+	struct hg__epilogue_attr act_drop;
+	int b;
+} epilogues[] = {
+    {{0, 0.0f, 0.0f}, 1},    {{ELU, 1.0f, 0.6f}, 1},   {{RELU, 0.0f, 0.0f}, 0},
+    {{RELU, 0.0f, 0.5f}, 1}, {{LEAKY, 0.2f, 0.3f}, 1}, {{ELU, 0.5f, 0.0f}, 1},
+    {{0, 0.0f, 0.4f}, 0},
+};
+enum { EPILOGUES = sizeof epilogues / sizeof epilogues[0] };
+
+static const struct {
+	const char *what;
+	hg_status expect;
+	struct hg__epilogue_attr act_drop;
+	int64_t rows, cols; /* of b, too many */
+} mistakes[] = {
+    {"b has two rows", HG_ERR_SHAPE, {RELU, 0.0f, 0.0f}, 1, 0},
+    {"b has a column too many", HG_ERR_SHAPE, {0, 0.0f, 0.0f}, 0, 1},
+    {"p 1", HG_ERR_ARG, {RELU, 0.0f, 1.0f}, 0, 0},
+    {"alpha 0", HG_ERR_ARG, {ELU, 0.0f, 0.5f}, 0, 0},
+    {"sigmoid", HG_ERR_ARG, {1 + HG__ACT_sigmoid, 0.0f, 0.0f}, 0, 0},
+};
+enum { MISTAKES = sizeof mistakes / sizeof mistakes[0] };
+
+/* Adds b, of the width of the result, to an input of attention. */
+static void follow(const struct hg__extent *x, const struct hg__epilogue_attr *act_drop, int b,
+                   int64_t more_rows, int64_t more_cols, struct hg__sample *s)
+{
+	struct hg__attention_epilogue_attr attr = {.act_drop = *act_drop, .key = 20261120};
+	memcpy(&attr.attention, s->attr, sizeof attr.attention);
+	const int has_k = s->in[ATTENTION_K].shape.present, has_v = s->in[ATTENTION_V].shape.present;
+	const struct hg__attention_layout layout =
+	    hg__attention_layout(attr.attention.score, has_k, has_v);
+	const struct hg__attention_place *v = &layout.side[SIDE_V];
+	const int64_t cols =
+	    s->in[v->operand].shape.cols / (v->operand == ATTENTION_Q ? layout.parts : 1);
+	hg__sample_attr(s, &attr, sizeof attr);
+	while (s->n_in < ATTENTION_EPILOGUE_B)
+		hg__sample_none(s);
+	if (b)
+		hg__sample_normal(s, 1 + more_rows, cols + more_cols, x->state);
+}
+
+/* All inputs are tried with attention alone. With an epilogue each width has every third of them;
+ * which these are depends on the width. Multiples of 16 begin with the first. */
+enum { EVERY = 3 };
+
+int hg__attention_epilogue_sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	const int first = (int)(x->d % 16 % EVERY), used = (ROWS - first + EVERY - 1) / EVERY;
+	if (i < used) {
+		hg__attention_sample(first + EVERY * i, x, s);
+		follow(x, &epilogues[i % EPILOGUES].act_drop, epilogues[i % EPILOGUES].b, 0, 0, s);
+		return 1;
+	}
+	const int m = i - used;
+	if (m >= MISTAKES || !hg__attention_sample(0, x, s))
+		return 0;
+	s->what = mistakes[m].what;
+	s->expect = mistakes[m].expect;
+	follow(x, &mistakes[m].act_drop, 1, mistakes[m].rows, mistakes[m].cols, s);
+	return 1;
 }

@@ -7,7 +7,7 @@
  * Shapes    As in attention.c; v is not read.  P: [m, h], created.
  * Dtypes    q, k, bias, P: state.  c: f32.  P is narrowed once.
  * Range     P in [0, 1]: proved for all scores that are finite in f32.
- * Error     as p in attention.c, narrowed once.
+ * Error     that of halfgraph/ops_attention.h.
  * Gradient  none.
  * Cost      2 m h q elements of state, m h results, the CSR twice;  4 m h q flops.
  * Errors    those of attention.c.
@@ -49,14 +49,14 @@ static void range_back(const struct hg__range *r, struct hg__gradients *grad)
  * has no values to add up. */
 static hg_status forward(const struct hg__call *c)
 {
-	struct hg__attention_args sums = {.csr = c->csr, .softmax = c->aux[ATTENTION_SOFTMAX]};
+	struct hg__attention_args sums = {.csr = c->csr, .log_sum = c->aux[ATTENTION_LOG_SUM]};
 	HG__TRY(hg__attention_of(c, &sums.of));
 	sums.of.dropout.p = 0.0f;
 	sums.of.v = hg__mat_cols(sums.of.k, 0, 0);
 	sums.y = hg__mat_cols(sums.of.q, 0, 0);
 	HG__TRY(HG__RUN(c, attention, &sums));
 	const struct hg__attention_weights_args args = {
-	    .csr = c->csr, .of = sums.of, .softmax = sums.softmax, .p = c->out};
+	    .csr = c->csr, .of = sums.of, .log_sum = sums.log_sum, .p = c->out};
 	return HG__RUN(c, attention_weights, &args);
 }
 

@@ -38,7 +38,7 @@ static struct hg__epilogue_attr attr_of(const struct hg__node *node)
 }
 
 /* The op of each activation. */
-static const struct hg__op *const riders[1 + HG__ACT_EPILOGUES] = {
+static const struct hg__op *const act_ops[1 + HG__ACT_EPILOGUES] = {
     NULL,
 #define HG_FUNCTION(...)
 #define HG_EPILOGUE_FUNCTION(name, ...) &hg__op_##name,
@@ -52,10 +52,34 @@ hg_status hg__epilogue_infer(const struct hg__infer *s, const struct hg__epilogu
 	HG__TRY(hg__want_attr(s, attr->act >= 0 && attr->act <= acts, "act", (double)attr->act,
 	                      "none or an activation"));
 	const struct hg__constant *p =
-	    attr->act && riders[attr->act]->constant.name ? &riders[attr->act]->constant : &none;
+	    attr->act && act_ops[attr->act]->constant.name ? &act_ops[attr->act]->constant : &none;
 	HG__TRY(hg__want_attr(s, attr->act_p >= p->low && attr->act_p <= p->high, "act_p",
 	                      (double)attr->act_p, p->expected));
 	return hg__want_attr(s, attr->p >= 0.0f && attr->p < 1.0f, "p", (double)attr->p, "0 <= p < 1");
+}
+
+hg_status hg__epilogue_infer_b(struct hg__infer *s, int b, int db)
+{
+	if (!s->in[b].present)
+		return HG_OK;
+	HG__TRY(hg__want_state(s, b, "b"));
+	HG__TRY(hg__want_shape(s, b, "b", 1, s->out.cols));
+	s->aux[db] = hg__shape_of(1, s->out.cols, HG_F32);
+	s->grads |= 1u << b;
+	s->saves |= HG__BACK_AUX(db);
+	return HG_OK;
+}
+
+hg_status hg__epilogue_infer_behind(struct hg__infer *s, const struct hg__epilogue_attr *attr,
+                                    int b, int db, int ds)
+{
+	HG__TRY(hg__epilogue_infer(s, attr, HG__ACT_SUM_EPILOGUES));
+	s->saves |= attr->act ? HG__SAVE_OUT : 0u;
+	if (hg__epilogue_alters(attr)) {
+		s->aux[ds] = s->out;
+		s->saves |= HG__BACK_AUX(ds);
+	}
+	return hg__epilogue_infer_b(s, b, db);
 }
 
 static hg_status infer(struct hg__infer *s)
@@ -66,14 +90,7 @@ static hg_status infer(struct hg__infer *s)
 	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
 	s->grads = 1u << X;
 	s->saves = attr.act ? HG__SAVE_OUT : 0u;
-	if (!s->in[B].present)
-		return HG_OK;
-	HG__TRY(hg__want_state(s, B, "b"));
-	HG__TRY(hg__want_shape(s, B, "b", 1, s->in[X].cols));
-	s->aux[DB] = hg__shape_of(1, s->in[X].cols, HG_F32);
-	s->grads |= 1u << B;
-	s->saves |= HG__BACK_AUX(DB);
-	return HG_OK;
+	return hg__epilogue_infer_b(s, B, DB);
 }
 
 void hg__epilogue_add_to_chain(struct hg__fused_chain *chain, const struct hg__epilogue_attr *attr,
@@ -85,7 +102,7 @@ void hg__epilogue_add_to_chain(struct hg__fused_chain *chain, const struct hg__e
 		const float *constant;
 	} parts[EPILOGUE_STAGES] = {
 	    [EPILOGUE_BIAS] = {&hg__op_bias_add, b != FUSED_NONE, 2, NULL},
-	    [EPILOGUE_ACT] = {riders[attr->act], attr->act != 0, 1, &attr->act_p},
+	    [EPILOGUE_ACT] = {act_ops[attr->act], attr->act != 0, 1, &attr->act_p},
 	    [EPILOGUE_DROPOUT] = {&hg__op_dropout, attr->p > 0.0f, 1, &attr->p},
 	};
 	for (int k = 0; k < EPILOGUE_STAGES; k++) {
@@ -94,6 +111,13 @@ void hg__epilogue_add_to_chain(struct hg__fused_chain *chain, const struct hg__e
 			hg__fused_chain_add(chain, parts[k].op, NULL, operand, parts[k].operands,
 			                    parts[k].constant, parts[k].constant ? sizeof(float) : 0);
 	}
+}
+
+void hg__epilogue_end_chain(struct hg__fused_chain *chain, const struct hg__range *r,
+                            const struct hg__epilogue_attr *attr, int b)
+{
+	chain->stored = hg__epilogue_alters(attr) ? chain->count : 0;
+	hg__epilogue_add_to_chain(chain, attr, FUSED_BEFORE, r->shape[b].present ? b : FUSED_NONE);
 }
 
 static struct hg__fused_chain chain_of(const struct hg__range *r)
@@ -108,8 +132,7 @@ static struct hg__known range(const struct hg__range *r, struct hg__derivation *
 {
 	const struct hg__fused_chain chain = chain_of(r);
 	const struct hg__known out = hg__fused_chain_range(r, &chain, how);
-	/* the sum, elu's exponential (4 operations) and product, 1 - p, and the division by it */
-	how->rounding.depth = 8.0;
+	how->rounding.depth = EPILOGUE_DEPTH;
 	return out;
 }
 
@@ -127,16 +150,29 @@ static hg_status forward(const struct hg__call *c)
 	return HG__RUN(c, epilogue, &args);
 }
 
+hg_status hg__epilogue_backward(const struct hg__call *c, const struct hg__act_drop *act_drop,
+                                int b, int db, struct hg__mat *dx)
+{
+	const struct hg__mat gradient = c->din[b];
+	const int narrows = gradient.data && gradient.dtype != HG_F32;
+	const struct hg__epilogue_back_args args = {.y = c->out,
+	                                            .dy = c->dout,
+	                                            .dx = *dx,
+	                                            .db = narrows ? c->aux[db] : gradient,
+	                                            .act_drop = *act_drop};
+	if (!dx->data && !act_drop->act && !(act_drop->p > 0.0f))
+		*dx = c->dout;
+	if (args.dx.data || args.db.data)
+		HG__TRY(HG__RUN(c, epilogue_back, &args));
+	return narrows ? hg__copy_scaled(c, args.db, 1.0f, gradient) : HG_OK;
+}
+
 static hg_status backward(const struct hg__call *c)
 {
 	const struct hg__epilogue_attr attr = attr_of(c->node);
-	const struct hg__epilogue_back_args args = {.y = c->out,
-	                                            .dy = c->dout,
-	                                            .dx = c->din[X],
-	                                            .db = hg__epilogue_db(c->din[B], c->aux[DB]),
-	                                            .act_drop = hg__epilogue_of(c, &attr)};
-	HG__TRY(HG__RUN(c, epilogue_back, &args));
-	return hg__epilogue_db_done(c, c->din[B], c->aux[DB]);
+	const struct hg__act_drop act_drop = hg__epilogue_of(c, &attr);
+	struct hg__mat dx = c->din[X];
+	return hg__epilogue_backward(c, &act_drop, B, DB, &dx);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

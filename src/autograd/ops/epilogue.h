@@ -28,6 +28,21 @@ static inline int epilogue_stage(const struct hg__op *op)
  * hg__epilogue_of returns the argument of the kernels. */
 HG_NODISCARD hg_status hg__epilogue_infer(const struct hg__infer *s,
                                           const struct hg__epilogue_attr *attr, int acts);
+/* Records operand b, if there is one: [1, columns of the result]; aux `db` is its gradient in f32,
+ * before it is narrowed. */
+HG_NODISCARD hg_status hg__epilogue_infer_b(struct hg__infer *s, int b, int db);
+/* The same for ops that end a sum with an epilogue, whose result is s->out: the constants, b, and
+ * in aux `ds` the gradient of the sum, if it differs from dY. */
+HG_NODISCARD hg_status hg__epilogue_infer_behind(struct hg__infer *s,
+                                                 const struct hg__epilogue_attr *attr, int b,
+                                                 int db, int ds);
+/* What an epilogue adds to the depth of an error: the sum with b, elu's exponential (4 operations)
+ * and product, 1 - p, and the division by it. */
+#define EPILOGUE_DEPTH 8.0
+/* Adds the parts behind what the chain computes so far, whose gradient is stored if the parts
+ * change it. */
+void hg__epilogue_end_chain(struct hg__fused_chain *chain, const struct hg__range *r,
+                            const struct hg__epilogue_attr *attr, int b);
 void hg__epilogue_add_to_chain(struct hg__fused_chain *chain, const struct hg__epilogue_attr *attr,
                                int x, int b);
 static inline struct hg__act_drop hg__epilogue_of(const struct hg__call *c,
@@ -40,21 +55,24 @@ static inline struct hg__act_drop hg__epilogue_of(const struct hg__call *c,
 	                                      .step = c->step};
 	return act_drop;
 }
-/* db as the kernels write it: the gradient itself if it is f32, otherwise `wide` [1, d] f32, or
- * absent if it is not needed. hg__epilogue_db_done then narrows `wide` to the gradient. */
-static inline struct hg__mat hg__epilogue_db(struct hg__mat db, struct hg__mat wide)
+/* Whether it changes a gradient: a bias alone does not. */
+static inline int hg__epilogue_alters(const struct hg__epilogue_attr *attr)
 {
-	return !db.data || db.dtype == HG_F32 ? db : wide;
+	return attr->act || attr->p > 0.0f;
 }
-static inline hg_status hg__epilogue_db_done(const struct hg__call *c, struct hg__mat db,
-                                             struct hg__mat wide)
-{
-	return !db.data || db.dtype == HG_F32 ? HG_OK : hg__copy_scaled(c, wide, 1.0f, db);
-}
+/* The gradient of X, written to *dx, or not if that is absent; and that of operand b, added up in
+ * f32, in aux `db` if the gradient itself is not f32. If *dx is absent and the epilogue is a bias
+ * alone, *dx becomes dY, which is the same. */
+HG_NODISCARD hg_status hg__epilogue_backward(const struct hg__call *c,
+                                             const struct hg__act_drop *act_drop, int b, int db,
+                                             struct hg__mat *dx);
 
 /* epilogue_fuse.c: the longest chain of bias_add, an activation and dropout that ends at this
- * entry, and what a fused node takes of one part: its operand and its constants. */
+ * entry; whether an aggregation or attention can apply these parts before it stores a row, because
+ * its kernels know the activation; and what a fused node takes of one part: its operand and its
+ * constants. */
 struct hg__chain hg__epilogue_chain(const struct hg__recording *recording, int32_t last);
+int hg__epilogue_may_end(const struct hg__recording *recording, const struct hg__chain *parts);
 void hg__epilogue_take(struct hg__node *whole, struct hg__epilogue_attr *attr,
                        const struct hg__node *node);
 

@@ -22,6 +22,14 @@ struct hg__chain hg__epilogue_chain(const struct hg__recording *recording, int32
 	return chain;
 }
 
+int hg__epilogue_may_end(const struct hg__recording *recording, const struct hg__chain *parts)
+{
+	for (int i = 0; i < parts->length; i++)
+		if (recording->entry[parts->entry[i]].node.op->act > HG__ACT_SUM_EPILOGUES)
+			return 0;
+	return 1;
+}
+
 /* Copies the operand and the constants of one part into the fused node. */
 void hg__epilogue_take(struct hg__node *whole, struct hg__epilogue_attr *attr,
                        const struct hg__node *node)

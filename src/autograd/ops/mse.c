@@ -1,21 +1,22 @@
-/* Mean squared error over rows that count and columns.
+/* Mean squared error over the elements that count.
  *
- *     L = 1/q * sum over rows i that count and all c of (X[i, c] - T[i, c])^2;  L = 0 if q = 0
+ *     L = 1/q * sum over (i, c) that count of (X[i, c] - T[i, c])^2;  L = 0 if q = 0
  *
- * A row counts if its mask is not 0; q = rows that count * d.
+ * An element counts if its mask is not 0: that of its row (mask [n, 1]) or its own (mask [n, d]); q
+ * is the number of elements that count.
  *
- * Shapes    X, T: [n, d].  mask: [n, 1] or absent (all).  L: [1, 1], created.  Saved for the
- *           backward pass: q f32 [1, 1].
+ * Shapes    X, T: [n, d].  mask: [n, 1], [n, d] or absent (all).  L: [1, 1], created.  Saved for
+ *           the backward pass: q f32 [1, 1].
  * Dtypes    X: state.  T: f16 or f32.  mask: u8.  L: f32; all arithmetic is f32, in a fixed
  *           order.
  * Range     0 <= L <= (max|X| + max|T|)^2.  L is not narrowed.
  * Error     gamma_{n d + 4}(u32) L.
- * Gradient  dX = 2 (X - T) dL / q for rows that count, else 0. T has no gradient.  max|dX| <= 2
- *           (max|X| + max|T|) |dL| / q, where q is known if the mask is constant, and otherwise
- *           q >= d.
- * Cost      2 n d elements;  3 n d flops.
- * Errors    HG_ERR_SHAPE T not [n, d], mask not [n, 1];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is
- *           missing.
+ * Gradient  dX = 2 (X - T) dL / q for elements that count, else 0. T has no gradient.  max|dX| <= 2
+ *           (max|X| + max|T|) |dL| / q, where q is known if the mask is constant; otherwise q >= d
+ *           with a mask of rows, and q >= 1 with one of elements.
+ * Cost      2 n d elements, n or n d bytes of the mask;  3 n d flops.
+ * Errors    HG_ERR_SHAPE T not [n, d], mask neither [n, 1] nor [n, d];  HG_ERR_DTYPE;  HG_ERR_ARG
+ *           an operand is missing.
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/ops/loss.h"

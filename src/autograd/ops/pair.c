@@ -14,6 +14,29 @@ hg_status hg__pair_infer(struct hg__infer *s)
 	return HG_OK;
 }
 
+hg_status hg__pair_sum(const struct hg__call *c, float sign)
+{
+	const struct hg__axpby_args args = {.x = c->in[X],
+	                                    .z = c->in[Y],
+	                                    .y = c->out,
+	                                    .alpha = hg__rescaled(c, X, 1.0f),
+	                                    .beta = hg__rescaled(c, Y, sign)};
+	return HG__RUN(c, axpby, &args);
+}
+
+hg_status hg__pair_sum_back(const struct hg__call *c, float sign)
+{
+	for (int i = X; i <= Y; i++)
+		if (c->din[i].data)
+			HG__TRY(hg__copy_scaled(c, c->dout, i == X ? 1.0f : sign, c->din[i]));
+	return HG_OK;
+}
+
+void hg__pair_sum_range_back(const struct hg__range *r, struct hg__gradients *grad)
+{
+	grad->largest[X] = grad->largest[Y] = r->dout;
+}
+
 /* y_rows: the rows that the second operand should have. */
 static int set_sample(int i, const struct hg__extent *x, int64_t y_rows, struct hg__sample *s)
 {

@@ -31,7 +31,7 @@ static hg_status infer(struct hg__infer *s)
 	if (s->in[X].cols < 1)
 		return hg__infer_fail(s, HG_ERR_SHAPE, "logits has 0 columns, expected at least 1");
 	s->saves = HG__SAVE_IN(LABEL);
-	return loss_infer(s);
+	return loss_infer(s, 1);
 }
 
 static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
@@ -45,7 +45,7 @@ static struct hg__known range(const struct hg__range *r, struct hg__derivation *
 
 static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
-	grad->largest[X] = r->dout / loss_rows(r);
+	grad->largest[X] = r->dout / loss_counted(r);
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -30,6 +30,7 @@
  * Source    Kipf, Welling 2017 (BOTH); Hamilton, Ying, Leskovec 2017 (RIGHT); HalfGNN 2024
  *           (scaling a batch at a time). */
 #include "autograd/ops/spmm.h"
+#include "autograd/ops/edge_sums.h"
 #include "halfgraph/ops_graph.h"
 #include "precision/bound.h"
 
@@ -92,14 +93,6 @@ static double col_norm(const struct hg__range *r)
 	return norm == HG_NORM_NONE ? r->facts.max_col_sum : r->facts.norm_col_sum[norm];
 }
 
-/* Facts about the sums of an aggregation over the rows of the CSR or of its transpose. */
-struct sums {
-	double terms; /* the number of edges in the longest sum */
-	double mass;  /* the largest sum of the |weights| of one row */
-	double entry; /* largest |weight| */
-	double norm;  /* N w */
-};
-
 /* Whether s_j X is rounded to f16 first. The error is relative to the sum, and absolute for each
  * term where s_j X is small. */
 static int rounds_first(const struct hg__range *r)
@@ -121,49 +114,20 @@ static double entry_of(const struct hg__range *r, double w, double sum)
 	return !r->shape[W].present && hg_graph_is_weighted(r->node->graph) ? sum : w;
 }
 
-/* Returns the bound on alpha r_i times sums of terms of at most |x|, and sets those on the values
- * on the way to it. In f16 arithmetic every rounding near 0 adds 2^-25 (hg__bound_sum_f16): to a
- * weight, a factor s_j, their product, and that times x, which together is at most
- * 1 + 2 |x| + |w x| times 2^-25; to a scaled batch; and to alpha r_i if it is small. */
-static double bound_sums(const struct hg__range *r, const struct sums *s, double x,
-                         struct hg__rounding *rounding)
-{
-	const double alpha = fabs((double)attr_of(r->node).alpha), half = 0x1p-25;
-	const double near_zero = half * (s->terms * (1.0 + 2.0 * x) + hg__bound_mul(s->mass, x));
-	const double first = rounds_first(r)
-	                         ? half * s->mass
-	                         : hg__underflow(r->shape[X].dtype, fmax(s->terms, s->mass), 1.0);
-	rounding->sums.terms = (int64_t)s->terms;
-	/* f16 sums are scaled by alpha r_i in f16, where r_i <= 1 */
-	if (alpha >= hg_dtype_get(HG_F16)->overflow)
-		rounding->sums.term = INFINITY;
-	else {
-		/* Even with every product and factor rounded, (w s_j) x is at most x times w rounded,
-		 * because s_j <= 1. */
-		rounding->sums.term =
-		    hg__bound_mul((double)hg_half_to_float(hg_half_from_double(s->entry)), x);
-		rounding->sums.whole = (hg__bound_mul(s->mass, x) + near_zero) *
-		                       (1.0 + hg__gamma(6.0, 0x1p-11)) * hg__growth_f16(s->terms);
-	}
-	hg__on_the_way(rounding, hg__bound_mul(s->mass, x));
-	if (x == 0.0 || s->mass == 0.0)
-		return 0.0;
-	rounding->sums.tiny =
-	    alpha * near_zero + half * (hg__bound_mul(s->mass, x) + near_zero + s->terms + 8.0);
-	return hg__bound_mul(alpha, s->norm * x * (rounds_first(r) ? 1.0 + 0x1p-11 : 1.0) + first);
-}
-
 static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
 {
 	const int operand = r->shape[W].present;
 	const double w = operand ? r->in[W].largest : 1.0, degree = (double)r->facts.max_row_degree;
-	const struct sums s = {
+	const struct hg__edge_sums s = {
+	    .alpha = fabs((double)attr_of(r->node).alpha),
+	    .of = r->shape[X].dtype,
+	    .rounds_first = rounds_first(r),
 	    .terms = degree,
 	    .mass = operand ? fmin(hg__bound_mul(degree, w), r->in[W].row_sum) : r->facts.max_row_sum,
 	    .entry = entry_of(r, w, r->facts.max_row_sum),
 	    /* r_i, s_j <= 1 */
 	    .norm = operand ? fmin(hg__bound_mul(row_norm(r), w), r->in[W].row_sum) : row_norm(r)};
-	struct hg__known out = hg__at_most(bound_sums(r, &s, r->in[X].largest, &how->rounding));
+	struct hg__known out = hg__at_most(hg__bound_edge_sums(&s, r->in[X].largest, &how->rounding));
 	how->rounding.depth = depth_of(r, degree);
 	hg__because(how,
 	            operand ? "|alpha| %.3g x row sums of |w| %.3g x |X| %.3g"
@@ -176,11 +140,15 @@ static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 {
 	const int operand = r->shape[W].present;
 	const double w = operand ? r->in[W].largest : 1.0, degree = (double)r->facts.max_col_degree;
-	const struct sums s = {.terms = degree,
-	                       .mass = operand ? hg__bound_mul(degree, w) : r->facts.max_col_sum,
-	                       .entry = entry_of(r, w, r->facts.max_col_sum),
-	                       .norm = hg__bound_mul(col_norm(r), w)};
-	grad->largest[X] = bound_sums(r, &s, r->dout, &grad->rounding);
+	const struct hg__edge_sums s = {.alpha = fabs((double)attr_of(r->node).alpha),
+	                                .of = r->shape[X].dtype,
+	                                .rounds_first = rounds_first(r),
+	                                .terms = degree,
+	                                .mass =
+	                                    operand ? hg__bound_mul(degree, w) : r->facts.max_col_sum,
+	                                .entry = entry_of(r, w, r->facts.max_col_sum),
+	                                .norm = hg__bound_mul(col_norm(r), w)};
+	grad->largest[X] = hg__bound_edge_sums(&s, r->dout, &grad->rounding);
 	grad->depth[X] = depth_of(r, degree);
 	if (!operand || r->shape[W].cols == 0)
 		return;

@@ -42,11 +42,6 @@ static struct hg__spmm_epilogue_attr attr_of(const struct hg__node *node)
 	return attr;
 }
 
-static int alters(const struct hg__epilogue_attr *act_drop)
-{
-	return act_drop->act || act_drop->p > 0.0f;
-}
-
 static hg_status infer_self(struct hg__infer *s, int self)
 {
 	HG__TRY(hg__want_attr(s, self == 0 || (self == 1 && !s->in[Z].present), "self", (double)self,
@@ -74,20 +69,7 @@ static hg_status infer(struct hg__infer *s)
 	const struct hg__spmm_epilogue_attr attr = attr_of(s->node);
 	HG__TRY(hg__op_spmm.infer(s));
 	HG__TRY(infer_self(s, attr.self));
-	HG__TRY(hg__epilogue_infer(s, &attr.act_drop, HG__ACT_SUM_EPILOGUES));
-	s->saves |= attr.act_drop.act ? HG__SAVE_OUT : 0u;
-	if (alters(&attr.act_drop)) {
-		s->aux[DS] = hg__shape_of(s->out.rows, s->out.cols, s->state);
-		s->saves |= HG__BACK_AUX(DS);
-	}
-	if (!s->in[B].present)
-		return HG_OK;
-	HG__TRY(hg__want_state(s, B, "b"));
-	HG__TRY(hg__want_shape(s, B, "b", 1, s->out.cols));
-	s->aux[DB] = hg__shape_of(1, s->out.cols, HG_F32);
-	s->grads |= 1u << B;
-	s->saves |= HG__BACK_AUX(DB);
-	return HG_OK;
+	return hg__epilogue_infer_behind(s, &attr.act_drop, B, DB, DS);
 }
 
 static struct hg__fused_chain chain_of(const struct hg__range *r)
@@ -103,9 +85,7 @@ static struct hg__fused_chain chain_of(const struct hg__range *r)
 		hg__fused_chain_add(&chain, &hg__op_combine, NULL, sum, 3, NULL, 0);
 	else if (r->shape[z].present)
 		hg__fused_chain_add(&chain, &hg__op_add, NULL, sum, 2, NULL, 0);
-	chain.stored = alters(&attr.act_drop) ? chain.count : 0;
-	hg__epilogue_add_to_chain(&chain, &attr.act_drop, FUSED_BEFORE,
-	                          r->shape[B].present ? B : FUSED_NONE);
+	hg__epilogue_end_chain(&chain, r, &attr.act_drop, B);
 	return chain;
 }
 
@@ -113,8 +93,8 @@ static struct hg__known range(const struct hg__range *r, struct hg__derivation *
 {
 	const struct hg__fused_chain chain = chain_of(r);
 	const struct hg__known out = hg__fused_chain_range(r, &chain, how);
-	/* 1 + eps, the product and the sum with Z, and the 8 operations of an epilogue */
-	how->rounding.depth += 11.0;
+	/* 1 + eps, the product and the sum with Z */
+	how->rounding.depth += 3.0 + EPILOGUE_DEPTH;
 	return out;
 }
 
@@ -135,28 +115,12 @@ static hg_status forward(const struct hg__call *c)
 	return hg__spmm_forward(c, &epilogue);
 }
 
-/* Computes dS and db. */
-static hg_status before_the_sum(const struct hg__call *c, const struct hg__epilogue_attr *act_drop,
-                                struct hg__mat *ds)
-{
-	struct hg__epilogue_back_args args = {.y = c->out,
-	                                      .dy = c->dout,
-	                                      .db = hg__epilogue_db(c->din[B], c->aux[DB]),
-	                                      .act_drop = hg__epilogue_of(c, act_drop)};
-	*ds = c->dout;
-	if (alters(act_drop))
-		*ds = args.dx = c->aux[DS];
-	else if (!args.db.data)
-		return HG_OK;
-	HG__TRY(HG__RUN(c, epilogue_back, &args));
-	return hg__epilogue_db_done(c, c->din[B], c->aux[DB]);
-}
-
 static hg_status backward(const struct hg__call *c)
 {
 	const struct hg__spmm_epilogue_attr attr = attr_of(c->node);
-	struct hg__mat ds;
-	HG__TRY(before_the_sum(c, &attr.act_drop, &ds));
+	const struct hg__act_drop act_drop = hg__epilogue_of(c, &attr.act_drop);
+	struct hg__mat ds = c->aux[DS];
+	HG__TRY(hg__epilogue_backward(c, &act_drop, B, DB, &ds));
 	struct hg__sum_epilogue epilogue = {.beta = 1.0f, .beta_p = c->in[EPS].data};
 	if (attr.self)
 		epilogue.z = ds;

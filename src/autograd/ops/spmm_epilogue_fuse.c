@@ -26,16 +26,6 @@ static int aggregated_operand(const struct hg__recording *recording, const struc
 	return -1;
 }
 
-/* Can an aggregation apply these parts before it stores a row? Its kernels know only the
- * activations up to HG__ACT_SUM_EPILOGUES. */
-static int may_end(const struct hg__recording *recording, const struct hg__chain *parts)
-{
-	for (int i = 0; i < parts->length; i++)
-		if (recording->entry[parts->entry[i]].node.op->act > HG__ACT_SUM_EPILOGUES)
-			return 0;
-	return 1;
-}
-
 /* The chain that ends here, with the sum of two and the aggregation before it. Length 0: there is
  * none. */
 static struct hg__chain match_aggregation(const struct hg__recording *recording, int32_t last)
@@ -51,7 +41,8 @@ static struct hg__chain match_aggregation(const struct hg__recording *recording,
 		chain.entry[chain.length++] = k;
 		k = hg__sole_maker(recording, &recording->entry[k].node, i);
 	}
-	if (!chain.length || !may_end(recording, &parts) || !is_f32_aggregation(recording, k))
+	if (!chain.length || !hg__epilogue_may_end(recording, &parts) ||
+	    !is_f32_aggregation(recording, k))
 		chain.length = 0;
 	else
 		chain.entry[chain.length++] = k;
@@ -79,7 +70,7 @@ static struct hg__entry build_aggregation(const struct hg__recording *recording,
 	struct hg__entry entry = recording->entry[chain->entry[0]];
 	struct hg__node *node = &entry.node;
 	struct hg__spmm_epilogue_attr attr = {0};
-	struct hg__node parts = {.in = {-1, -1}, .aux = {-1, -1}};
+	struct hg__node parts = {.in = {-1, -1}, .aux = {-1}};
 	hg__attr_get(sum, &attr.spmm, sizeof attr.spmm);
 	node->op = &hg__op_spmm_epilogue;
 	node->scope = sum->scope;
@@ -98,7 +89,7 @@ static struct hg__entry build_aggregation(const struct hg__recording *recording,
 	}
 	node->in[B] = parts.in[1];
 	for (int i = 0; i < HG__MAX_AUX; i++)
-		node->aux[i] = parts.aux[i];
+		node->aux[i] = i == 0 ? parts.aux[0] : -1;
 	memset(node->attr, 0, sizeof node->attr);
 	memcpy(node->attr, &attr, sizeof attr);
 	return entry;

@@ -30,27 +30,14 @@ static struct hg__known range(const struct hg__range *r, struct hg__derivation *
 	return out;
 }
 
-static void range_back(const struct hg__range *r, struct hg__gradients *grad)
-{
-	grad->largest[X] = grad->largest[Y] = r->dout;
-}
-
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__axpby_args args = {.x = c->in[X],
-	                                    .z = c->in[Y],
-	                                    .y = c->out,
-	                                    .alpha = hg__rescaled(c, X, 1.0f),
-	                                    .beta = hg__rescaled(c, Y, -1.0f)};
-	return HG__RUN(c, axpby, &args);
+	return hg__pair_sum(c, -1.0f);
 }
 
 static hg_status backward(const struct hg__call *c)
 {
-	for (int i = X; i <= Y; i++)
-		if (c->din[i].data)
-			HG__TRY(hg__copy_scaled(c, c->dout, i == X ? 1.0f : -1.0f, c->din[i]));
-	return HG_OK;
+	return hg__pair_sum_back(c, -1.0f);
 }
 
 static const struct hg__about about = {.operand = {"x", "y"}, .addends = 1u << X | 1u << Y};
@@ -67,7 +54,7 @@ const struct hg__op hg__op_sub = {
     .passes = 1u << X,
     .infer = hg__pair_infer,
     .range = range,
-    .range_back = range_back,
+    .range_back = hg__pair_sum_range_back,
     .forward = forward,
     .backward = backward,
     .sample = hg__pair_sample,
