@@ -35,19 +35,19 @@ enum hg__over {
 	HG__OVER_ATTENTION = 6
 };
 
-/* A term that a fused node adds to its aggregation: factor (1 + eps) x[row, col]. If x.data is NULL
- * there is no such term; if eps.data is NULL, eps is 0. */
+/* A term that a fused node adds to its aggregation or attention: factor (1 + eps) x[row, col]. If
+ * x.data is NULL there is no such term; if eps.data is NULL, eps is 0. */
 struct hg__added {
 	struct hg__mat x, eps;
 	int64_t row, col;
 	double factor;
 };
 
-/* Attention weights: the forward pass that has computed them left `softmax`. by_source: row i of
+/* Attention weights: the forward pass that has computed them left `log_sum`. by_source: row i of
  * the sum is a source, so edges.csr is the transpose; else it is a destination. */
 struct hg__attended {
 	struct hg__attention of;
-	struct hg__mat softmax;
+	struct hg__mat log_sum;
 	int by_source;
 };
 
@@ -89,7 +89,8 @@ enum hg__about_traits {
 	/* An element of row e is computed from two elements, one for each end of edge e: operand 0 has
 	 * those of the destinations, operand 1 those of the sources. If operand 1 is absent, operand 0
 	 * has both, those of the destinations in the first half of its columns. */
-	HG__JOINS_ENDS = 256u
+	HG__JOINS_ENDS = 256u,
+	HG__SUMS_EDGES = 512u /* its sums, of results or of gradients, add values of edges */
 };
 
 /* What the rows of the result stand for. */
@@ -127,11 +128,12 @@ struct hg__norm_at {
 	double eps, momentum;
 };
 
-/* The columns of a tensor that are attention heads, and the ends of edges that they belong to. If a
- * tensor has the heads of both ends, those of the destinations come first. */
+/* The columns of a tensor that belong to attention heads, and the ends of edges that these belong
+ * to. A head has `each` columns, side by side; 0 stands for one. If a tensor has the heads of both
+ * ends, those of the destinations come first. */
 enum hg__head_of { HG__OF_NEITHER = 0, HG__OF_DESTINATION = 1, HG__OF_SOURCE = 2, HG__OF_BOTH = 3 };
 struct hg__heads_in {
-	int64_t heads;
+	int64_t heads, each;
 	enum hg__head_of of;
 };
 
@@ -162,7 +164,7 @@ struct hg__about {
 	 * none, because the element is a sum over many rows. */
 	int (*norm)(const struct hg__call *c, const struct hg__element *e, struct hg__norm_at *at);
 	/* Finds the attention heads in the columns of the result (operand -1), or of an operand that
-	 * has `cols` columns. Returns 0 if its columns are not heads. */
+	 * has `cols` columns. `in` is zero before. Returns 0 if its columns are not heads. */
 	int (*heads)(const struct hg__node *node, int operand, int64_t cols, struct hg__heads_in *in);
 	/* The probability with which dropout keeps an element, for ops that may apply dropout. */
 	double (*kept)(const struct hg__node *node);

@@ -13,6 +13,13 @@ struct hg__spmm_attr {
 	hg_norm norm;
 	float alpha;
 };
+struct hg__gather_attr {
+	hg_end end;
+};
+struct hg__scatter_attr {
+	hg_end end;
+	hg_reduce reduce;
+};
 struct hg__sddmm_dot_attr {
 	int heads;
 	float scale;
@@ -48,7 +55,7 @@ struct hg__layer_norm_attr {
 struct hg__readout_attr {
 	hg_reduce reduce;
 };
-/* of struct hg__act_drop (kernels.h) */
+/* of struct hg__act_drop (kernels/epilogue.h) */
 struct hg__epilogue_attr {
 	int act;
 	float act_p, p;
@@ -57,6 +64,15 @@ struct hg__spmm_epilogue_attr {
 	struct hg__spmm_attr spmm; /* first: ops/spmm.h */
 	int self;                  /* 1: Z is X */
 	struct hg__epilogue_attr act_drop;
+};
+struct hg__attention_epilogue_attr {
+	struct hg__attention_attr attention; /* first: ops/attention.h */
+	struct hg__epilogue_attr act_drop;
+	/* of the dropout of elements; the key of the node is that of the weights' dropout */
+	uint64_t key;
+};
+struct hg__xent_attr { /* softmax_xent_weighted */
+	float smoothing;
 };
 struct hg__cast_attr {
 	hg_dtype dtype;

@@ -31,9 +31,9 @@ static hg_status check_labels(hg_tape *tape, const struct hg__entry *entry,
 	return status;
 }
 
-/* Sets counts[r] = 0 for the rows that a loss leaves out: those with a negative class number or a
- * mask of 0. */
-static hg_status clear_masked_rows(hg_tape *tape, const struct hg__value *operand, uint8_t *counts)
+/* Sets counts[i] = 0 for the rows or elements that a loss leaves out: those with a negative class
+ * number or a mask of 0. */
+static hg_status clear_masked(hg_tape *tape, const struct hg__value *operand, uint8_t *counts)
 {
 	void *memory = NULL;
 	const size_t size = hg_dtype_size(operand->dtype),
@@ -48,30 +48,39 @@ static hg_status clear_masked_rows(hg_tape *tape, const struct hg__value *operan
 	return status;
 }
 
-/* The gradient of a mean is divided by the number of rows that count, so the bound needs it. Where
- * a label or mask may change between runs the number stays 0 (unknown): the op then assumes one
- * row. */
-hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node)
+/* Rows of a loss, or its elements if their mask has several columns. Labels have one column, and
+ * with them so has the mask. */
+static size_t count_of(const hg_tape *tape, const struct hg__node *node)
 {
-	const size_t rows = (size_t)tape->recording.value[node->in[0]].rows;
+	const struct hg__value *x = hg__operand(&tape->recording, node, 0),
+	                       *mask = node->n_in > 2 ? hg__operand(&tape->recording, node, 2) : NULL;
+	return (size_t)(x->rows * (mask ? mask->cols : 1));
+}
+
+/* The gradient of a mean is divided by the number of rows or elements that count, so the bound
+ * needs it. Where a label or mask may change between runs the number stays 0 (unknown): the op then
+ * assumes one. */
+hg_status hg__tape_count(hg_tape *tape, struct hg__node *node)
+{
+	const size_t all = count_of(tape, node);
 	void *memory = NULL;
-	HG__TRY(hg__host_alloc(tape->ctx, rows, 1, "rows that count", &memory));
+	HG__TRY(hg__host_alloc(tape->ctx, all, 1, "what counts in a loss", &memory));
 	uint8_t *counts = memory;
 	hg_status status = HG_OK;
 	int constant = 1;
-	for (size_t r = 0; r < rows; r++)
-		counts[r] = 1;
+	for (size_t i = 0; i < all; i++)
+		counts[i] = 1;
 	for (int i = 1; i < node->n_in && status >= 0; i++) {
 		const struct hg__value *operand = hg__operand(&tape->recording, node, i);
 		if (!operand || hg__is_float(operand->dtype))
 			continue;
 		constant &= operand->kind == HG__INPUT;
-		status = constant ? clear_masked_rows(tape, operand, counts) : HG_OK;
+		status = constant ? clear_masked(tape, operand, counts) : HG_OK;
 	}
 	node->counted = 0;
-	for (size_t r = 0; r < rows && constant; r++)
-		node->counted += counts[r];
-	hg__host_free(tape->ctx, memory, rows);
+	for (size_t i = 0; i < all && constant; i++)
+		node->counted += counts[i];
+	hg__host_free(tape->ctx, memory, all);
 	return status;
 }
 
@@ -87,7 +96,7 @@ static hg_status check_losses(hg_tape *tape)
 			if (operand && operand->dtype == HG_I32 && operand->kind == HG__INPUT)
 				HG__TRY(check_labels(tape, entry, operand));
 		}
-		HG__TRY(hg__tape_count_rows(tape, &entry->node));
+		HG__TRY(hg__tape_count(tape, &entry->node));
 	}
 	return HG_OK;
 }

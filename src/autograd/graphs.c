@@ -11,14 +11,17 @@ static int has_edge_values(const struct hg__node *node)
 	return values;
 }
 
-/* Does the backward of this node need the transpose? *edge: it also needs the position of each edge
- * in the original graph, to find the edge's value. */
+/* Does this node need the transpose, mostly for its backward? *edge: it also needs the position of
+ * each edge in the original graph, to find the edge's value. */
 static int needs_transpose(const struct hg__recording *recording, const struct hg__tape_plan *plan,
                            int64_t k, int *edge)
 {
 	const struct hg__node *node = &recording->entry[k].node;
 	*edge = !(node->op->traits & HG__UNIT_EDGES) || has_edge_values(node);
-	return node->op->traits & HG__TRANSPOSE && plan->entry[k].back;
+	if (!(node->op->traits & HG__TRANSPOSE))
+		return 0;
+	return node->op->transpose ? node->op->transpose(node, plan->entry[k].back)
+	                           : plan->entry[k].back;
 }
 
 hg_status hg__set_graph(const struct hg__recording *recording, const struct hg__tape_plan *plan,
@@ -60,8 +63,8 @@ hg_status hg__graphs_missing(const struct hg__recording *recording,
 	return HG_OK;
 }
 
-/* Can this entry use tiles (core/plan_tiles.h)? They sum halves in f32, with weight 1 on each
- * edge. */
+/* Can the op of this entry use tiles (core/plan_tiles.h)? They sum halves in f32, with weight 1 on
+ * each edge, or with weights that attention computes. */
 static int sums_neighbours(const struct hg__recording *recording, const struct hg__tape_plan *plan,
                            int64_t k)
 {
@@ -94,24 +97,45 @@ static hg_status count_densely(const struct hg__recording *recording,
 	return HG_OK;
 }
 
+/* The columns that are summed: those of the result of attention, whose first operand may have one
+ * number for each head. */
+static int64_t summed_cols(const struct hg__recording *recording, int64_t k)
+{
+	const struct hg__node *node = &recording->entry[k].node;
+	const int64_t in = recording->value[node->in[0]].cols, out = recording->value[node->out].cols;
+	return out > in ? out : in;
+}
+
+/* The columns that this entry stages where it uses tiles; 0 if it uses none. */
+static int64_t staged_cols(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                           hg_mode mode, int64_t k)
+{
+	const struct hg__node *node = &recording->entry[k].node;
+	if (!sums_neighbours(recording, plan, k))
+		return 0;
+	const int64_t cols = summed_cols(recording, k);
+	return node->op->staged ? node->op->staged(node, mode, cols) : cols;
+}
+
 /* Tiles and dense counts only make sums faster, so they get the memory that the run leaves. */
 hg_status hg__graphs_tile(const struct hg__recording *recording, const struct hg__tape_plan *plan,
-                          size_t needed)
+                          hg_mode mode, size_t needed)
 {
-	int64_t cols = 0;
+	int64_t cols = 0, staged = 0;
 	int edge = 0;
 	for (int64_t k = 0; k < recording->entries; k++) {
-		const struct hg__node *node = &recording->entry[k].node;
-		if (sums_neighbours(recording, plan, k) && recording->value[node->in[0]].cols > cols)
-			cols = recording->value[node->in[0]].cols;
+		const int64_t own = staged_cols(recording, plan, mode, k);
+		staged = own > staged ? own : staged;
+		if (own > 0 && summed_cols(recording, k) > cols)
+			cols = summed_cols(recording, k);
 	}
 	for (int64_t k = 0; k < recording->entries; k++) {
 		hg_graph *graph = recording->entry[k].node.graph;
-		if (!sums_neighbours(recording, plan, k))
+		if (staged_cols(recording, plan, mode, k) == 0)
 			continue;
-		HG__TRY(hg__graph_tiles(graph, 0, needed, cols));
+		HG__TRY(hg__graph_tiles(graph, 0, needed, cols, staged));
 		if (needs_transpose(recording, plan, k, &edge))
-			HG__TRY(hg__graph_tiles(graph, 1, needed, cols));
+			HG__TRY(hg__graph_tiles(graph, 1, needed, cols, staged));
 	}
 	return count_densely(recording, plan, needed);
 }

@@ -45,6 +45,5 @@ void hg_tape_free(hg_tape *tape)
 
 int hg__tape_separates(const hg_tape *tape)
 {
-	return tape->ctx->separate_ops || tape->params->policy.accumulate != HG_ACC_F32 ||
-	       tape->ctx->backend->kind != HG_DEVICE_CPU;
+	return tape->ctx->separate_ops || tape->params->policy.accumulate != HG_ACC_F32;
 }

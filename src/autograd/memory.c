@@ -133,7 +133,9 @@ hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes)
 
 size_t hg__tape_own_bytes(const hg_tape *tape)
 {
-	return tape->program.arena_owner ? 0 : tape->plan.arena_bytes;
+	const struct hg__program *p = &tape->program;
+	const size_t there = p->lent ? p->lent->bytes : 0;
+	return p->arena_owner || tape->plan.arena_bytes <= there ? 0 : tape->plan.arena_bytes;
 }
 
 size_t hg__tape_needs(const hg_tape *tape)

@@ -97,6 +97,19 @@ HG_NODISCARD hg_status hg__watch_sums(struct hg__watch *watch);
 HG_NODISCARD hg_status hg__watch_create(hg_tape *tape, int64_t every, struct hg__watch **watch);
 void hg__watch_free(struct hg__watch *watch);
 
+/* Counts of an observer whose tape is gone, for the observer of another tape with the same
+ * tensors. */
+struct hg__watch_past {
+	struct hg__buffer state;
+	int64_t spots;
+	uint64_t names; /* a hash of their names */
+};
+/* observe_run.c: takes the counts out of an observer, which is freed next. */
+void hg__watch_leave(struct hg__watch *watch, struct hg__watch_past *past);
+/* observe_run.c: puts them into a new one. The counts of other tensors are dropped. */
+void hg__watch_follow(struct hg__watch *watch, struct hg__watch_past *past);
+void hg__watch_past_fini(hg_context *ctx, struct hg__watch_past *past);
+
 /* run.c: a pass begins with task 0; task number `task` has been queued. */
 void hg__watch_begin(struct hg__watch *watch);
 HG_NODISCARD hg_status hg__watch_after(struct hg__watch *watch, int64_t task);

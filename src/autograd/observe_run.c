@@ -118,6 +118,45 @@ void hg__watch_free(struct hg__watch *w)
 	hg__host_free(ctx, w, sizeof *w);
 }
 
+/* ---- counts that outlive a tape ---- */
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo), of the tensors in their order. */
+static uint64_t hash_names(const struct hg__watch *w)
+{
+	uint64_t hash = 0xCBF29CE484222325u;
+	for (int64_t i = 0; i < w->spots; i++) {
+		hash = (hash ^ (uint64_t)w->spot[i].gradient) * 0x100000001B3u;
+		for (const char *c = w->spot[i].name; *c; c++)
+			hash = (hash ^ (unsigned char)*c) * 0x100000001B3u;
+	}
+	return hash;
+}
+
+void hg__watch_leave(struct hg__watch *w, struct hg__watch_past *past)
+{
+	hg__watch_past_fini(w->tape->ctx, past);
+	w->tape->observing.bytes -= device_bytes(w);
+	*past = (struct hg__watch_past){w->state, w->spots, hash_names(w)};
+	w->state = (struct hg__buffer){0};
+	w->tape->observing.bytes += device_bytes(w);
+}
+
+void hg__watch_follow(struct hg__watch *w, struct hg__watch_past *past)
+{
+	if (past->state.data && past->spots == w->spots && past->names == hash_names(w)) {
+		const struct hg__buffer fresh = w->state;
+		w->state = past->state;
+		past->state = fresh;
+	}
+	hg__watch_past_fini(w->tape->ctx, past);
+}
+
+void hg__watch_past_fini(hg_context *ctx, struct hg__watch_past *past)
+{
+	hg__buffer_free(ctx, &past->state);
+	*past = (struct hg__watch_past){.spots = 0};
+}
+
 /* ---- inspections ---- */
 
 static hg_status queue_inspection(const struct hg__watch *w, int64_t k)

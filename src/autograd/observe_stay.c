@@ -12,6 +12,7 @@
  * others. */
 #include "autograd/observe.h"
 #include "autograd/tape.h"
+#include "halfgraph/observe.h"
 
 /* The observer may take a 20th of the arena that the step needs. */
 #define STAY_SHARE 20

@@ -14,8 +14,8 @@ HG_EXTERN_C_BEGIN
  * read a policy: the tape decides the state type and the accumulation type of each node, and the op
  * finds them in the call. */
 
-#define HG__MAX_IN 5
-#define HG__MAX_AUX 2
+#define HG__MAX_IN 6
+#define HG__MAX_AUX 5
 #define HG__ATTR_BYTES 64
 
 enum hg__op_traits {
@@ -23,7 +23,7 @@ enum hg__op_traits {
 	 * pass is the adjoint of the forward pass */
 	HG__LINEAR = 1u,
 	HG__GRAPH = 2u,       /* needs a graph */
-	HG__TRANSPOSE = 4u,   /* its backward needs the transpose */
+	HG__TRANSPOSE = 4u,   /* its backward needs the transpose, or as op->transpose says */
 	HG__ELEMENTWISE = 8u, /* out[i, c] depends on in[.][i, c] alone */
 	HG__LOSS = 16u,       /* output f32 [1, 1] */
 	HG__RANDOM = 32u,     /* draws from the step's random stream */
@@ -46,8 +46,8 @@ enum hg__op_traits {
 	 * element for overflow; without this trait the tape runs a separate check after the op */
 	HG__GUARDS_STORE = 2048u,
 	HG__CASTS = 4096u, /* the result is operand 0 in another float type */
-	/* both directions are sums of halves over neighbours, which may use tiles where every edge has
-	 * weight 1 (core/plan_tiles.h) */
+	/* both directions are sums of halves over neighbours, or attention, which may use tiles where
+	 * every edge has weight 1 (core/plan_tiles.h); op->staged says which nodes */
 	HG__TILES = 8192u,
 	/* the graph's weights say how often an edge counts, so none of them may be negative */
 	HG__COUNTS_EDGES = 16384u
@@ -70,7 +70,8 @@ struct hg__node {
 	/* for random ops: depends on the seed and the number of random ops before this one, so the same
 	 * recording draws the same numbers */
 	uint64_t rng_key;
-	/* for a loss on a compiled tape: the number of rows that it averages; 0: not known */
+	/* for a loss on a compiled tape: the number of rows that it averages, or of elements if its
+	 * mask has several columns; 0: not known */
 	int64_t counted;
 	hg_accumulate accumulate;
 	hg_verdict verdict;
@@ -122,8 +123,9 @@ struct hg__call {
 	hg_mode mode;
 	struct hg__mat in[HG__MAX_IN], out, aux[HG__MAX_AUX];
 	struct hg__mat dout, din[HG__MAX_IN];
-	unsigned adds;             /* bit i: add to din[i] instead of writing it (op->adds) */
-	struct hg__csr csr, csr_t; /* csr_t only with HG__TRANSPOSE on a tape with gradients */
+	unsigned adds; /* bit i: add to din[i] instead of writing it (op->adds) */
+	/* csr_t only with HG__TRANSPOSE on a tape with gradients, or where op->transpose says so */
+	struct hg__csr csr, csr_t;
 	const int64_t *batch_ptr;
 	const int32_t *batch_id;
 	struct hg__mat buffer[2];
@@ -234,10 +236,16 @@ struct hg__op {
 	/* Both run kernels only by HG__RUN, because they are also called to plan the workspace. */
 	hg_status (*forward)(const struct hg__call *c);
 	hg_status (*backward)(const struct hg__call *c);
+	/* Optional, with HG__TRANSPOSE: does this node need the transpose? back: its backward runs too.
+	 * NULL: every node does, if its backward runs. */
+	int (*transpose)(const struct hg__node *node, int back);
 	/* Optional: called once when the tape is compiled, with graph and shapes but without data. It
 	 * makes the graph build what the op reads (norms, weights in the state type), so that a run
 	 * allocates nothing. */
 	hg_status (*prepare)(const struct hg__call *c);
+	/* Optional, with HG__TILES: the columns that a sum of `cols` columns stages by tiles; 0 if this
+	 * node has no use for tiles. NULL: every node has, and stages `cols`. */
+	int64_t (*staged)(const struct hg__node *node, hg_mode mode, int64_t cols);
 	/* Sets test input i, valid or deliberately invalid; returns 0 if there are fewer. */
 	int (*sample)(int i, const struct hg__extent *extent, struct hg__sample *sample);
 	void (*cost)(const struct hg__call *c, struct hg__cost *cost);

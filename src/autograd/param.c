@@ -63,7 +63,8 @@ static hg_status upload_step(hg_params *params)
 	struct hg__step step = {.first_nonfinite = -1,
 	                        .outgrown = HG__NONE_OUTGROWN,
 	                        .outgrown_before = HG__NONE_OUTGROWN,
-	                        .config = params->policy.loss_scale};
+	                        .config = params->policy.loss_scale,
+	                        .rate = 1.0};
 	HG__TRY(hg_loss_scale_init(&step.scale, &params->policy.loss_scale));
 	void *memory = NULL;
 	HG__TRY(hg__device_alloc(ctx, sizeof step, "the loss scale", &memory));

@@ -146,23 +146,20 @@ static void result_spans(const struct hg__recording *recording, struct hg__tape_
 {
 	const struct hg__entry *entry = &recording->entry[k];
 	const struct hg__planned_entry *planned = &plan->entry[k];
-	const int32_t made[1 + HG__MAX_AUX] = {entry->node.out, entry->node.aux[0], entry->node.aux[1]};
 	const int32_t at = planned->position, back_at = hg__position_back(plan, k);
-	const unsigned saved[1 + HG__MAX_AUX] = {entry->saves & HG__SAVE_OUT,
-	                                         entry->saves & HG__SAVE_AUX(0),
-	                                         entry->saves & HG__SAVE_AUX(1)};
-	const unsigned only_back[1 + HG__MAX_AUX] = {0, entry->saves & HG__BACK_AUX(0),
-	                                             entry->saves & HG__BACK_AUX(1)};
-	for (int i = 0; i < 1 + HG__MAX_AUX; i++) {
-		if (made[i] < 0 || (only_back[i] && !planned->back))
+	for (int i = -1; i < HG__MAX_AUX; i++) {
+		const int32_t made = i < 0 ? entry->node.out : entry->node.aux[i];
+		const unsigned saved = entry->saves & (i < 0 ? HG__SAVE_OUT : HG__SAVE_AUX(i)),
+		               only_back = i < 0 ? 0 : entry->saves & HG__BACK_AUX(i);
+		if (made < 0 || (only_back && !planned->back))
 			continue;
-		const struct hg__value *value = &recording->value[made[i]];
-		const int32_t span = add_span(recording, plan, HG__USE_VALUE, made[i],
-		                              only_back[i] ? back_at : at, value->dtype);
-		plan->value[made[i]].span = span;
+		const struct hg__value *value = &recording->value[made];
+		const int32_t span =
+		    add_span(recording, plan, HG__USE_VALUE, made, only_back ? back_at : at, value->dtype);
+		plan->value[made].span = span;
 		if (value->keep)
 			extend_span(plan, span, hg__position_end(plan));
-		if (planned->back && saved[i])
+		if (planned->back && saved)
 			extend_span(plan, span, back_at);
 	}
 }

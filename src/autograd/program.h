@@ -31,6 +31,14 @@ struct hg__hook {
 	void *user;
 };
 
+/* Called where the calls of a pass begin and end: with k = 0 to F around the F calls of the forward
+ * pass, then with k = F + 1 to F + 1 + B around the B calls of the backward pass. It may queue, but
+ * not wait. profile.c uses it. */
+struct hg__laps {
+	hg_status (*at)(void *user, int64_t k);
+	void *user;
+};
+
 /* Where a value and its gradient lie in the arena; all zero: it has no place there. */
 struct hg__view {
 	struct hg_tensor value, grad;
@@ -43,15 +51,22 @@ struct hg__program {
 	int64_t views;
 	struct hg__buffer arena;
 	hg_tape *arena_owner; /* the tape that owns the arena; NULL: this one */
+	/* memory of the caller that is the arena, and grows if it is too small; NULL: none */
+	struct hg__buffer *lent;
 	size_t workspace_bytes;
 	int64_t store_guards; /* results that a guard compares as they are stored */
 	const struct hg__hook *hook;
+	const struct hg__laps *laps; /* NULL: nobody times the calls */
 };
 
 /* tasks.c: called before compiling. The tape runs in the arena of arena_owner, which is compiled,
  * if that arena is large enough. A run of one overwrites the values of the other, and the tape must
  * not run after arena_owner is freed. */
 void hg__tape_borrow(hg_tape *tape, hg_tape *arena_owner);
+/* tasks.c: called before compiling. The tape runs in `arena`, device memory or empty, which becomes
+ * larger if the tape needs more. Only the tape that was compiled last may run; the memory outlives
+ * it and is the caller's to free. */
+void hg__tape_lend(hg_tape *tape, struct hg__buffer *arena);
 /* tasks.c: prepares the graphs, allocates the arena, builds the calls and reserves the
  * workspace. */
 HG_NODISCARD hg_status hg__tape_tasks(hg_tape *tape);
@@ -70,7 +85,8 @@ HG_NODISCARD hg_status hg__graphs_missing(const struct hg__recording *recording,
                                           const struct hg__tape_plan *plan, size_t *bytes);
 /* graphs.c: has the graphs build tiles, where these make sums faster and leave `needed` bytes. */
 HG_NODISCARD hg_status hg__graphs_tile(const struct hg__recording *recording,
-                                       const struct hg__tape_plan *plan, size_t needed);
+                                       const struct hg__tape_plan *plan, hg_mode mode,
+                                       size_t needed);
 
 /* run.c: NULL removes the hook. The hook is borrowed. */
 void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook);

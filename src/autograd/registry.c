@@ -95,6 +95,10 @@ static hg_status check_traits(const struct hg__op *op, char *why)
 	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
 		if (op->traits & rules[i].trait && !(op->traits & rules[i].needs))
 			return hole(why, op, "traits contradict: %s", rules[i].sentence);
+	if (op->staged && !(op->traits & HG__TILES))
+		return hole(why, op, "staged without TILES");
+	if (op->transpose && !(op->traits & HG__TRANSPOSE))
+		return hole(why, op, "transpose without TRANSPOSE");
 	if (op->traits & HG__ELEMENTWISE && op->traits & (HG__GRAPH | HG__LOSS))
 		return hole(why, op, "traits contradict: ELEMENTWISE with GRAPH or LOSS");
 	return HG_OK;

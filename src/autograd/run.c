@@ -14,6 +14,12 @@ static hg_status call_hook(const hg_tape *tape, const struct hg__task *task, int
 	return hook ? hook->after(hook->user, tape, task->entry, backward, &task->call) : HG_OK;
 }
 
+static hg_status call_laps(const hg_tape *tape, int64_t k)
+{
+	const struct hg__laps *laps = tape->program.laps;
+	return laps ? laps->at(laps->user, k) : HG_OK;
+}
+
 /* The guard of a result whose own kernel does not compare what it stores. */
 static hg_status guard_stored(const struct hg__call *call)
 {
@@ -57,11 +63,13 @@ hg_status hg_tape_forward(hg_tape *tape)
 	HG__TRY(begin_overflow_flag(tape));
 	for (int64_t i = 0; i < tape->program.forwards; i++) {
 		const struct hg__task *task = &tape->program.forward[i];
+		HG__TRY(call_laps(tape, i));
 		HG__TRY(task->call.node->op->forward(&task->call));
 		HG__TRY(guard_stored(&task->call));
 		HG__TRY(call_hook(tape, task, 0));
 		HG__TRY(hg__watch_after(tape->observing.watch, i));
 	}
+	HG__TRY(call_laps(tape, tape->program.forwards));
 	tape->stage = HG__FORWARDED;
 	return HG_OK;
 }
@@ -126,6 +134,7 @@ hg_status hg_tape_backward(hg_tape *tape)
 	HG__TRY(hg__tape_back_begin(tape));
 	for (int64_t i = 0; i < tape->program.backwards; i++) {
 		const struct hg__task *task = &tape->program.backward[i];
+		HG__TRY(call_laps(tape, tape->program.forwards + 1 + i));
 		/* recomputes an operand of the next task: the pass has no node here */
 		if (task->recompute) {
 			HG__TRY(task->call.node->op->forward(&task->call));
@@ -136,5 +145,5 @@ hg_status hg_tape_backward(hg_tape *tape)
 		}
 		HG__TRY(hg__watch_after(tape->observing.watch, tape->program.forwards + i));
 	}
-	return HG_OK;
+	return call_laps(tape, tape->program.forwards + 1 + tape->program.backwards);
 }

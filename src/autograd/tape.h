@@ -42,12 +42,12 @@ struct hg_tape {
 };
 
 /* life.c: whether a GAT should record scores, softmax, dropout and sum as separate ops in place of
- * hg_attention: if the context keeps ops separate, if the policy sums in f16, which attention does
- * not offer, and on a GPU, where the separate ops have been measured and attention has not. */
+ * hg_attention: if the context keeps ops separate, or if the policy sums in f16, which attention
+ * does not offer. */
 int hg__tape_separates(const hg_tape *tape);
 
 /* compile.c: sets node->counted of a loss. */
-HG_NODISCARD hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node);
+HG_NODISCARD hg_status hg__tape_count(hg_tape *tape, struct hg__node *node);
 
 /* promote.c: on every tape that is recorded from now on, a node that overflowed, with the nodes
  * fused into it, is stored x 2^-*shift. If no shift is possible (*shift 0) it runs in f32. *news 0:

@@ -8,6 +8,24 @@ void hg__tape_borrow(hg_tape *tape, hg_tape *arena_owner)
 	tape->program.arena_owner = arena_owner;
 }
 
+void hg__tape_lend(hg_tape *tape, struct hg__buffer *arena)
+{
+	tape->program.lent = arena;
+}
+
+/* Makes lent memory as large as this tape needs it, with an eighth to spare for the next one. */
+static hg_status grow_lent(hg_tape *tape, struct hg__buffer *lent)
+{
+	const size_t needed = tape->plan.arena_bytes;
+	if (lent->bytes >= needed)
+		return HG_OK;
+	hg__buffer_free(tape->ctx, lent);
+	if (hg__buffer_device(tape->ctx, (int64_t)(needed + needed / 8), 1, "the tapes' arena", lent) <
+	    0)
+		return hg__tape_no_memory(tape, needed, SIZE_MAX);
+	return tape->ctx->backend->fill(tape->ctx, lent->data, 0, lent->bytes);
+}
+
 /* The arena starts as zeros, because kernels read the padding of rows and it must hold numbers. */
 static hg_status allocate_arena(hg_tape *tape)
 {
@@ -17,6 +35,11 @@ static hg_status allocate_arena(hg_tape *tape)
 		tape->plan.arena_bytes = HG__ALIGN;
 	if (owner) {
 		*arena = owner->program.arena;
+		return HG_OK;
+	}
+	if (tape->program.lent) {
+		HG__TRY(grow_lent(tape, tape->program.lent));
+		*arena = *tape->program.lent;
 		return HG_OK;
 	}
 	if (hg__buffer_device(tape->ctx, (int64_t)tape->plan.arena_bytes, 1, "the tape's arena",
@@ -220,7 +243,7 @@ static hg_status prepare_graphs(hg_tape *tape)
 	}
 	HG__TRY(hg__tape_room(tape, 0));
 	/* a copy must not change shared graphs */
-	return plan->keeps ? HG_OK : hg__graphs_tile(recording, plan, hg__tape_needs(tape));
+	return plan->keeps ? HG_OK : hg__graphs_tile(recording, plan, tape->mode, hg__tape_needs(tape));
 }
 
 static hg_status build_forward(hg_tape *tape)
@@ -304,7 +327,7 @@ hg_status hg__tape_tasks(hg_tape *tape)
 
 void hg__program_free(hg_context *ctx, struct hg__program *program)
 {
-	if (!program->arena_owner)
+	if (!program->arena_owner && !program->lent)
 		hg__buffer_free(ctx, &program->arena);
 	hg__host_free(ctx, program->view, (size_t)program->views * sizeof *program->view);
 	hg__host_free(ctx, program->forward,
