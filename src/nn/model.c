@@ -6,7 +6,8 @@
  *
  *     node task    logits = H_L, or dropout(H_L) W + b for a kind with a head
  *     graph task   logits = sum over l of dropout(readout(H_{l+1})) W_l + b_l      (Xu et al. 2019:
- *                  each depth contributes) */
+ *                  each depth contributes), of all layers or of the last, with the input or
+ *                  without */
 #include "nn/model.h"
 
 #include <stdio.h>
@@ -81,6 +82,20 @@ static hg_status config_read(hg_context *ctx, const hg_model_config *theirs, hg_
 	return HG_OK;
 }
 
+static hg_status readout_layers_check(hg_context *ctx, const hg_model_config *c)
+{
+	if ((int)c->readout_layers < HG_READOUT_LAYERS || (int)c->readout_layers > HG_READOUT_ALL)
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "%s: readout_layers is %d, expected one of "
+		                "hg_readout_layers (0 to 2)",
+		                c->name, (int)c->readout_layers);
+	if (c->readout < 0 && c->readout_layers != HG_READOUT_LAYERS)
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "%s: readout_layers is %d, but a node task (readout -1) reads nothing out",
+		                c->name, (int)c->readout_layers);
+	return HG_OK;
+}
+
 static hg_status config_check(hg_context *ctx, const hg_model_config *c)
 {
 	const struct hg__model_kind *kind = hg__model_find(c->name);
@@ -109,6 +124,7 @@ static hg_status config_check(hg_context *ctx, const hg_model_config *c)
 		return hg__fail(ctx, HG_ERR_ARG,
 		                "%s: readout is %d, expected -1 (node task) or one of hg_reduce", c->name,
 		                c->readout);
+	HG__TRY(readout_layers_check(ctx, c));
 	return kind->check(ctx, c);
 }
 
@@ -121,11 +137,12 @@ static int graph_task(const hg_model *model)
 static void layer_place(hg_model *model, int64_t l, int64_t in)
 {
 	struct hg__model_layer *layer = &model->layer[l];
-	const int final = l + 1 == model->config.layers && !model->kind->head && !graph_task(model);
+	const int last = l + 1 == model->config.layers,
+	          final = last && !model->kind->head && !graph_task(model);
 	(void)snprintf(layer->name, sizeof layer->name, "conv%lld", (long long)l);
 	layer->spec = (struct hg__layer_spec){
 	    layer->name, in, final ? model->config.out_features : model->kind->width(&model->config),
-	    final};
+	    last, final};
 }
 
 /* *width: the columns of X, replaced by those of H_0. */
@@ -160,11 +177,15 @@ static hg_status heads_build(hg_model *model)
 {
 	const hg_model_config *c = &model->config;
 	const int64_t width = model->layer[c->layers - 1].spec.out;
+	const int last = c->readout_layers == HG_READOUT_LAST;
 	model->head_param = model->params->count;
-	if (!graph_task(model) && model->kind->head)
+	if (graph_task(model) ? last : model->kind->head)
 		HG__TRY(hg__linear_build(model->params, "head", "", width, c->out_features,
 		                         HG_INIT_GLOROT_UNIFORM, 1, &model->head));
-	for (int l = 0; graph_task(model) && l < c->layers; l++)
+	if (c->readout_layers == HG_READOUT_ALL)
+		HG__TRY(hg__linear_build(model->params, "input", "head", model->layer[0].spec.in,
+		                         c->out_features, HG_INIT_GLOROT_UNIFORM, 1, &model->input_head));
+	for (int l = 0; graph_task(model) && !last && l < c->layers; l++)
 		HG__TRY(hg__linear_build(model->params, model->layer[l].name, "head", width,
 		                         c->out_features, HG_INIT_GLOROT_UNIFORM, 1,
 		                         &model->layer[l].head));

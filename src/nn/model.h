@@ -7,12 +7,12 @@
 
 HG_EXTERN_C_BEGIN
 
-/* The task of one layer. `final`: the last layer of a node task, whose outputs are the logits, so
- * no activation follows. */
+/* The task of one layer. `last`: no layer follows. `final`: the last layer of a node task, whose
+ * outputs are the logits, so no activation follows. */
 struct hg__layer_spec {
 	const char *name; /* "conv0" */
 	int64_t in, out;
-	int final;
+	int last, final;
 };
 
 /* Defaults of a training run. */
@@ -48,6 +48,10 @@ struct hg__model_kind {
 	                   const struct hg__layer_spec *spec, void *layer);
 	hg_var (*record)(const hg_model_config *config, const struct hg__layer_spec *spec,
 	                 const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x);
+	/* In place of `record`, of a kind that reads attributes of edges [m, K]. HG_NONE: K = 0 */
+	hg_var (*record_edges)(const hg_model_config *config, const struct hg__layer_spec *spec,
+	                       const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x,
+	                       hg_var edges);
 };
 
 #define HG_MODEL(name) extern const struct hg__model_kind hg__model_##name;
@@ -73,7 +77,8 @@ struct hg_model {
 	hg_model_config config;
 	struct hg__model_layer *layer; /* [layers] */
 	struct hg__linear embed;       /* of a kind that embeds the features */
-	struct hg__linear head;        /* node task of a kind that has a head */
+	struct hg__linear head;        /* node task of a kind that has a head; HG_READOUT_LAST */
+	struct hg__linear input_head;  /* HG_READOUT_ALL: maps the readout of H_0 to scores */
 	int64_t head_param, end_param; /* the first parameter of the heads; one past the last of all */
 	struct hg__feature_values *values;
 };

@@ -49,6 +49,30 @@ hg_var hg__linear_record(const struct hg__linear *linear, hg_tape *tape, struct 
  * product with W [in, out] than the `out` columns after it? */
 int hg__aggregate_first(int64_t nodes, int64_t in, int64_t out, hg_dtype state);
 
+/* norm.c: what models have in common that scale the adjacency matrix as `norm` says. The check
+ * returns HG_ERR_ARG if it is not one of hg_norm. On a directed graph the norms `both` and `in` are
+ * different models, and the warning says so once. graph may be NULL. */
+HG_NODISCARD hg_status hg__norm_check(hg_context *ctx, const hg_model_config *config);
+void hg__norm_warn(const hg_model_config *config, hg_graph *graph);
+
+/* The same file: HG_ERR_ARG if `aggregate` is neither sum nor mean. */
+HG_NODISCARD hg_status hg__aggregate_check(hg_context *ctx, const hg_model_config *config);
+
+/* The same file: the number of propagation steps of a layer; HG_ERR_ARG if it is not 1 to 1000. */
+HG_NODISCARD hg_status hg__hops_check(hg_context *ctx, const hg_model_config *config);
+
+/* Y = A~^hops X W + b (convolution.c) */
+struct hg__layer_spec;
+struct hg__convolution {
+	struct hg__linear linear; /* without bias, which is added after the aggregations */
+	hg_param *bias;           /* [1, out] */
+};
+HG_NODISCARD hg_status hg__convolution_build(hg_params *params, const struct hg__layer_spec *spec,
+                                             struct hg__convolution *convolution);
+hg_var hg__convolution_record(const struct hg__convolution *convolution,
+                              const hg_model_config *config, const struct hg__layer_spec *spec,
+                              int hops, hg_tape *tape, hg_graph *graph, struct hg__features x);
+
 /* Y = gamma (X - mean) / sqrt(var + eps) + beta, per column */
 struct hg__batch_norm {
 	hg_param *gamma, *beta, *mean, *var; /* [1, cols] */
@@ -56,6 +80,17 @@ struct hg__batch_norm {
 HG_NODISCARD hg_status hg__batch_norm_build(hg_params *params, const char *owner, const char *name,
                                             int64_t cols, struct hg__batch_norm *norm);
 hg_var hg__batch_norm_record(const struct hg__batch_norm *norm, hg_tape *tape, hg_var x);
+
+/* H' = relu(BN2(relu(BN1(H W1)) W2)) (perceptron.c), the end of a layer of GIN. `rest` is all that
+ * follows Z = H W1. */
+struct hg__perceptron {
+	struct hg__linear first, second;
+	struct hg__batch_norm norm[2];
+};
+HG_NODISCARD hg_status hg__perceptron_build(hg_params *params, const struct hg__layer_spec *spec,
+                                            struct hg__perceptron *mlp);
+hg_var hg__perceptron_rest(const struct hg__perceptron *mlp, const struct hg__layer_spec *spec,
+                           hg_tape *tape, hg_var z);
 
 /* Batch or layer normalisation. */
 struct hg__feature_norm {
@@ -70,12 +105,22 @@ hg_var hg__feature_norm_record(const struct hg__feature_norm *norm, hg_tape *tap
 /* attention.c: what models with attention have in common. hg__heads_width: the columns of a hidden
  * layer, all heads side by side. The checks return HG_ERR_ARG if `heads`, the value of the named
  * field, is not 1 to HG_ATTENTION_HEADS; if negative_slope is not in [0, 1]; if attention_dropout
- * is not in [0, 1). */
+ * is not in [0, 1 - 2^-17). */
 int64_t hg__heads_width(const hg_model_config *config);
 HG_NODISCARD hg_status hg__heads_check(hg_context *ctx, const hg_model_config *config,
                                        const char *field, int heads);
 HG_NODISCARD hg_status hg__slope_check(hg_context *ctx, const hg_model_config *config);
 HG_NODISCARD hg_status hg__attention_dropout_check(hg_context *ctx, const hg_model_config *config);
+
+/* The same file: what GAT and GATv2 have in common. hg__gat_columns: the columns of all heads of a
+ * layer that gives `out`; in the final layer each head is as wide as the output. hg__gat_end: the
+ * end of a layer, which is elu(Y + bias), and in the final layer mean over the heads of Y, + bias.
+ */
+void hg__gat_defaults(hg_model_config *config);
+int hg__gat_heads(const hg_model_config *config, int final);
+int64_t hg__gat_columns(const hg_model_config *config, int64_t out, int final);
+hg_var hg__gat_end(const hg_model_config *config, int final, hg_tape *tape, hg_var y,
+                   hg_param *bias);
 
 /* hg_params_add with the name OWNER.NAME. The message has this name also where memory runs out. */
 HG_NODISCARD hg_status hg__param_build(hg_params *params, const char *owner, const char *name,

@@ -21,13 +21,6 @@ struct gat_layer {
 	hg_param *dst, *src, *bias; /* [1, h*d], [1, h*d], [1, out] */
 };
 
-static void defaults(hg_model_config *config)
-{
-	config->hidden = 8;
-	config->dropout = 0.6f;
-	config->attention_dropout = 0.6f;
-}
-
 static hg_status check(hg_context *ctx, const hg_model_config *config)
 {
 	if (config->heads < 1 || config->out_heads < 1)
@@ -37,17 +30,11 @@ static hg_status check(hg_context *ctx, const hg_model_config *config)
 	return hg__attention_dropout_check(ctx, config);
 }
 
-/* Columns of U: all heads side by side. Each head of the final layer is as wide as the output. */
-static int64_t inner(const hg_model_config *config, const struct hg__layer_spec *spec)
-{
-	return spec->final ? spec->out * config->out_heads : spec->out;
-}
-
 static hg_status build(hg_params *params, const hg_model_config *config,
                        const struct hg__layer_spec *spec, void *layer)
 {
 	struct gat_layer *l = layer;
-	const int64_t cols = inner(config, spec);
+	const int64_t cols = hg__gat_columns(config, spec->out, spec->final);
 	HG__TRY(hg__linear_build(params, spec->name, "", spec->in, cols, HG_INIT_GLOROT_UNIFORM, 0,
 	                         &l->linear));
 	HG__TRY(hg__param_build(params, spec->name, "att_dst", 1, cols, HG_INIT_GLOROT_UNIFORM, 0,
@@ -85,15 +72,12 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
                      const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x)
 {
 	const struct gat_layer *l = layer;
-	const int heads = spec->final ? config->out_heads : config->heads;
+	const int heads = hg__gat_heads(config, spec->final);
 	const hg_var u = hg__linear_record(&l->linear, tape, x);
 	const hg_var scores =
 	    hg_head_dot_pair(tape, u, hg_tape_param(tape, l->dst), hg_tape_param(tape, l->src), heads);
-	hg_var y = attend(config, tape, graph, u, scores, heads);
-	if (spec->final && heads > 1)
-		y = hg_head_mean(tape, y, heads);
-	y = hg_bias_add(tape, y, hg_tape_param(tape, l->bias));
-	return spec->final ? y : hg_elu(tape, y, 1.0f);
+	const hg_var y = attend(config, tape, graph, u, scores, heads);
+	return hg__gat_end(config, spec->final, tape, y, l->bias);
 }
 
 /* Training: weight decay 5e-4 as in the paper. The paper's rate 0.005 is for longer runs: in 200
@@ -104,7 +88,7 @@ const struct hg__model_kind hg__model_gat = {
     .training = {0.01f, 5e-4f, 0, 200},
     .layer_bytes = sizeof(struct gat_layer),
     .head = 0,
-    .defaults = defaults,
+    .defaults = hg__gat_defaults,
     .check = check,
     .width = hg__heads_width,
     .build = build,

@@ -16,13 +16,6 @@ struct gatv2_layer {
 	hg_param *att, *bias;   /* a [1, h*d], b [1, out] */
 };
 
-static void defaults(hg_model_config *config)
-{
-	config->hidden = 8;
-	config->dropout = 0.6f;
-	config->attention_dropout = 0.6f;
-}
-
 static hg_status check(hg_context *ctx, const hg_model_config *config)
 {
 	HG__TRY(hg__heads_check(ctx, config, "heads", config->heads));
@@ -35,8 +28,7 @@ static hg_status build(hg_params *params, const hg_model_config *config,
                        const struct hg__layer_spec *spec, void *layer)
 {
 	struct gatv2_layer *l = layer;
-	/* Each head of the final layer is as wide as the output. */
-	const int64_t cols = spec->final ? spec->out * config->out_heads : spec->out;
+	const int64_t cols = hg__gat_columns(config, spec->out, spec->final);
 	HG__TRY(hg__linear_build(params, spec->name, "ends", spec->in, 2 * cols, HG_INIT_GLOROT_UNIFORM,
 	                         1, &l->ends));
 	HG__TRY(hg__param_build(params, spec->name, "att", 1, cols, HG_INIT_GLOROT_UNIFORM,
@@ -48,10 +40,9 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
                      const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x)
 {
 	const struct gatv2_layer *l = layer;
-	const int heads = spec->final ? config->out_heads : config->heads;
 	hg_attention_config attention = HG_ATTENTION_CONFIG_INIT;
 	attention.score = HG_SCORE_ADD_V2;
-	attention.heads = heads;
+	attention.heads = hg__gat_heads(config, spec->final);
 	attention.slope = config->negative_slope;
 	attention.dropout = config->attention_dropout;
 	/* Without k and v, q is R | L, and L is also the values. */
@@ -60,11 +51,8 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
 	                                  .v = HG_NONE,
 	                                  .c = hg_tape_param(tape, l->att),
 	                                  .bias = HG_NONE};
-	hg_var y = hg_attention(tape, graph, &of, &attention);
-	if (spec->final && heads > 1)
-		y = hg_head_mean(tape, y, heads);
-	y = hg_bias_add(tape, y, hg_tape_param(tape, l->bias));
-	return spec->final ? y : hg_elu(tape, y, 1.0f);
+	const hg_var y = hg_attention(tape, graph, &of, &attention);
+	return hg__gat_end(config, spec->final, tape, y, l->bias);
 }
 
 /* Training: as for GAT. */
@@ -73,7 +61,7 @@ const struct hg__model_kind hg__model_gatv2 = {
     .training = {0.01f, 5e-4f, 0, 200},
     .layer_bytes = sizeof(struct gatv2_layer),
     .head = 0,
-    .defaults = defaults,
+    .defaults = hg__gat_defaults,
     .check = check,
     .width = hg__heads_width,
     .build = build,

@@ -15,9 +15,8 @@
 #include <math.h>
 
 struct gin_layer {
-	struct hg__linear first, second;
 	hg_param *eps; /* [1, 1], or NULL: 0 */
-	struct hg__batch_norm norm[2];
+	struct hg__perceptron mlp;
 };
 
 static void defaults(hg_model_config *config)
@@ -27,10 +26,7 @@ static void defaults(hg_model_config *config)
 
 static hg_status check(hg_context *ctx, const hg_model_config *config)
 {
-	if (config->aggregate != HG_NORM_NONE && config->aggregate != HG_NORM_RIGHT)
-		return hg__fail(ctx, HG_ERR_ARG,
-		                "gin: aggregate is %d, expected HG_NORM_NONE (sum) or HG_NORM_RIGHT (mean)",
-		                (int)config->aggregate);
+	HG__TRY(hg__aggregate_check(ctx, config));
 	if (!isfinite(config->lambda))
 		return hg__fail(ctx, HG_ERR_ARG, "gin: lambda is %g, expected a finite number",
 		                (double)config->lambda);
@@ -49,12 +45,7 @@ static hg_status build(hg_params *params, const hg_model_config *config,
 	if (config->eps_learnable)
 		HG__TRY(
 		    hg__param_build(params, spec->name, "eps", 1, 1, HG_INIT_ZEROS, HG_PARAM_F32, &l->eps));
-	HG__TRY(hg__linear_build(params, spec->name, "mlp1", spec->in, spec->out,
-	                         HG_INIT_GLOROT_UNIFORM, 0, &l->first));
-	HG__TRY(hg__batch_norm_build(params, spec->name, "bn1", spec->out, &l->norm[0]));
-	HG__TRY(hg__linear_build(params, spec->name, "mlp2", spec->out, spec->out,
-	                         HG_INIT_GLOROT_UNIFORM, 0, &l->second));
-	return hg__batch_norm_build(params, spec->name, "bn2", spec->out, &l->norm[1]);
+	return hg__perceptron_build(params, spec, &l->mlp);
 }
 
 /* (1 + eps) X + lambda * agg(X) */
@@ -71,14 +62,12 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
 	const struct gin_layer *l = layer;
 	hg_var z;
 	if (!x.sparse && hg__aggregate_first(hg_graph_cols(graph), spec->in, spec->out,
-	                                     l->first.w->working->mat.dtype))
-		z = hg_linear(tape, combine(config, l, tape, graph, x.x), hg_tape_param(tape, l->first.w),
-		              HG_NONE);
+	                                     l->mlp.first.w->working->mat.dtype))
+		z = hg_linear(tape, combine(config, l, tape, graph, x.x),
+		              hg_tape_param(tape, l->mlp.first.w), HG_NONE);
 	else
-		z = combine(config, l, tape, graph, hg__linear_record(&l->first, tape, x));
-	z = hg_relu(tape, hg__batch_norm_record(&l->norm[0], tape, z));
-	z = hg__linear_record(&l->second, tape, hg__features_dense(z, spec->out));
-	return hg_relu(tape, hg__batch_norm_record(&l->norm[1], tape, z));
+		z = combine(config, l, tape, graph, hg__linear_record(&l->mlp.first, tape, x));
+	return hg__perceptron_rest(&l->mlp, spec, tape, z);
 }
 
 /* Training: the published rates are for graph tasks (Xu et al. 2019: Adam 0.01). For node tasks
