@@ -14,12 +14,14 @@
 #ifndef HALFGRAPH_H
 #define HALFGRAPH_H
 
+#include "halfgraph/batches.h"
 #include "halfgraph/context.h"
 #include "halfgraph/dlpack.h"
 #include "halfgraph/doctor.h"
 #include "halfgraph/dtype.h"
 #include "halfgraph/export.h"
 #include "halfgraph/graph.h"
+#include "halfgraph/metrics.h"
 #include "halfgraph/model.h"
 #include "halfgraph/observe.h"
 #include "halfgraph/ops.h"
@@ -27,7 +29,10 @@
 #include "halfgraph/order.h"
 #include "halfgraph/param.h"
 #include "halfgraph/policy.h"
+#include "halfgraph/predictor.h"
+#include "halfgraph/profile.h"
 #include "halfgraph/progress.h"
+#include "halfgraph/schedule.h"
 #include "halfgraph/shadow.h"
 #include "halfgraph/state.h"
 #include "halfgraph/status.h"

@@ -20,6 +20,7 @@
 
 #include "halfgraph/param.h"
 #include "halfgraph/policy.h"
+#include "halfgraph/schedule.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -99,6 +100,26 @@ HG_API HG_NODISCARD hg_status hg_optim_assign(hg_optim *optim, const hg_param *p
  *         HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_optim_set_lr(hg_optim *optim, int group, float lr);
 
+/** Gives all groups a schedule, from the next step on: the rate of a step is the group's times the
+ * factor of the schedule, which the device computes. A captured step (step.h) stays captured. The
+ * number of the step is that of hg_optim_get_state, and what a plateau has counted stays.
+ * @param optim   the optimiser.
+ * @param config  copied; HG_SCHEDULE_CONFIG_INIT: constant rates again.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, config's size is not set, or hg_schedule_fault;
+ *         cosine and one-cycle need their total); HG_ERR_DEVICE. */
+HG_API HG_NODISCARD hg_status hg_optim_set_schedule(hg_optim *optim,
+                                                    const hg_schedule_config *config);
+
+/** Tells a schedule of kind HG_SCHEDULE_PLATEAU one evaluation; it may then lower the rates. An
+ * hg_train does so by itself. Without such a schedule, and within a warm-up, nothing happens.
+ *
+ * Cost      Waits for the device.
+ * @param optim      the optimiser.
+ * @param criterion  a loss or a metric of the validation; NaN is no improvement.
+ * @param rises      1: a larger one is better; 0: a smaller one.
+ * @return HG_OK; HG_ERR_ARG (NULL); HG_ERR_DEVICE. */
+HG_API HG_NODISCARD hg_status hg_optim_plateau(hg_optim *optim, double criterion, int rises);
+
 /** One optimiser step. It updates every parameter, also one that is on no tape that ran: that one
  * with the gradient it still has. A step whose gradients are not finite, or in which a guard found
  * an overflow, is skipped and changes nothing but the loss scale and the counters; hg_optim_info
@@ -131,10 +152,12 @@ typedef struct hg_step_info {
 	/** the largest |x| it was about to store; INFINITY where only the stored value was seen or the
 	 * sums ran in f16; NaN: not a number */
 	float overflow_amax;
+	double lr_factor; /**< of the schedule, on the learning rates of this step; 1 without one */
 } hg_step_info;
 /** An empty hg_step_info with its size set. */
-#define HG_STEP_INFO_INIT \
-	HG__INIT(hg_step_info, HG__SET(reason, HG_STEP_APPLIED) HG__SET(overflow_node, -1))
+#define HG_STEP_INFO_INIT  \
+	HG__INIT(hg_step_info, \
+	         HG__SET(reason, HG_STEP_APPLIED) HG__SET(overflow_node, -1) HG__SET(lr_factor, 1.0))
 
 /** Reads what the last step did. Waits for the device. A skipped step is not an error.
  * @param optim  the optimiser.

@@ -8,12 +8,16 @@
  *                        guard (hg_policy.replan)
  *     loss_scale, step   the loss scaler with its counters and history; the number of steps begun,
  *                        skipped ones included, which dropout draws by
- *     setting            how the run was set up: library, device, seed, policy, optimiser and, for
- *                        an hg_train, model and size of the data
+ *     best               of an hg_train: the best epoch so far, its weights and how well they did,
+ *                        which is what a run reports
+ *     epoch              of an hg_train: loss, accuracies and metrics of every epoch so far
+ *     plateau            what a schedule that waits for a plateau has counted (schedule.h)
+ *     setting            how the run was set up: library, device, seed, policy, optimiser, schedule
+ *                        and, for an hg_train, model, loss, scale of targets and size of the data
  *
  * Settings serve for comparison and are never restored: a run has its own, and where they and the
- * data are the same it goes on with the same bits. Not part of a state: gradients, learning rates
- * changed by hg_optim_set_lr, the weights of the best epoch, and the data.
+ * data are the same it goes on with the same bits. An hg_predictor is made from them. Not part of a
+ * state: gradients, learning rates changed by hg_optim_set_lr, and the data.
  *
  * Owner     A state owns all of its memory, allocated with malloc. It needs no context.
  * Threads   Different states are independent; hg_optim_ functions: one thread at a time per
@@ -21,6 +25,7 @@
 #ifndef HALFGRAPH_STATE_H
 #define HALFGRAPH_STATE_H
 
+#include "halfgraph/metrics.h"
 #include "halfgraph/optim.h"
 
 HG_EXTERN_C_BEGIN
@@ -39,6 +44,7 @@ typedef struct hg_state_tensor {
 	int moments; /**< 0: buffers, plain SGD; 1: SGD with momentum; 2: Adam, AdamW */
 	/** [rows, cols] each: the first moment (or the momentum) and the second */
 	float *moment[HG_STATE_MOMENTS];
+	float *best; /**< [rows, cols]: the master at the best epoch; NULL: hg_state_best says why */
 } hg_state_tensor;
 
 /** Which member of a setting holds its value. */
@@ -66,6 +72,33 @@ typedef struct hg_promotion {
 	int32_t shift;  /**< its result is stored x 2^-shift, 1 to HG_SHIFT_MOST; 0: in f32 */
 } hg_promotion;
 
+/** The best epoch so far, by its validation (hg_train_report). Where it is known and
+ * hg_state_tensor.best is NULL, the masters are its weights: the state is of a model, not of a run
+ * that goes on. */
+typedef struct hg_state_best {
+	int64_t step;     /**< steps begun when it was over; 0: no best epoch is known */
+	hg_metric metric; /**< what decided that it is the best */
+	double value[3];  /**< the metric on the training, validation and test set; NaN: no such set */
+	/** rows at their label, of the training, validation and test set, as they were counted then. A
+	 * run reports this accuracy (hg_state_accuracy), unless its tapes were recorded again */
+	int64_t right[3];
+	int64_t counted[3];       /**< rows of these sets that have a label; 0: no such set */
+	int64_t nonfinite_logits; /**< as in hg_train_event */
+	float loss;               /**< on the validation set, or the training set without one */
+} hg_state_best;
+
+/** An epoch that is over. What was not evaluated is NaN. */
+typedef struct hg_state_epoch {
+	int64_t step;          /**< steps begun when it was over */
+	double loss;           /**< training loss, before its update */
+	double train_accuracy; /**< on the training set */
+	double val_accuracy;   /**< on the validation set */
+	double test_accuracy;  /**< on the test set */
+	double train_metric;   /**< what decides which epoch is the best, on the training set */
+	double val_metric;     /**< on the validation set */
+	double test_metric;    /**< on the test set */
+} hg_state_epoch;
+
 /** The state of training. */
 typedef struct hg_state {
 	char *origin;             /**< what messages call it, such as a file name; NULL: "the state" */
@@ -77,6 +110,10 @@ typedef struct hg_state {
 	hg_promotion *promotion;  /**< [promotions] */
 	hg_loss_scale loss_scale; /**< the loss scaler */
 	int64_t step;             /**< steps begun */
+	hg_state_best best;       /**< the best epoch so far */
+	int64_t epochs;           /**< length of epoch */
+	hg_state_epoch *epoch;    /**< [epochs], their steps ascend */
+	hg_plateau plateau;       /**< of the schedule of the learning rate */
 } hg_state;
 
 /** Creates an empty state.
@@ -88,7 +125,7 @@ HG_API HG_NODISCARD hg_status hg_state_create(hg_state **state);
  * @param state  a state or NULL. */
 HG_API void hg_state_free(hg_state *state);
 
-/** Adds a tensor of zeros, with reach INFINITY.
+/** Adds a tensor of zeros, with reach INFINITY, and with a best weight if the others have one.
  * @param state    the state; unchanged on failure.
  * @param name     a name no other tensor has, copied.
  * @param rows     at least 1.
@@ -115,6 +152,24 @@ HG_API HG_NODISCARD hg_status hg_state_add_setting(hg_state *state, const hg_set
 HG_API HG_NODISCARD hg_status hg_state_add_promotion(hg_state *state,
                                                      const hg_promotion *promotion);
 
+/** Gives every tensor a best weight, to be overwritten: a copy of its master.
+ * @param state  the state, with best.step set; unchanged on failure.
+ * @return HG_OK; HG_ERR_ARG (state is NULL, best.step is below 1, or a tensor has one already);
+ *         HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_state_add_best(hg_state *state);
+
+/** Adds an epoch to the history.
+ * @param state  the state; unchanged on failure.
+ * @param epoch  copied. Its step is above that of the epoch before, and above 0.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or its step is not as above); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_state_add_epoch(hg_state *state, const hg_state_epoch *epoch);
+
+/** The accuracy of the best epoch, in [0, 1].
+ * @param best  the best epoch or NULL.
+ * @param set   0: training, 1: validation, 2: test.
+ * @return right / counted; NaN for an empty set, another one or NULL. */
+HG_API double hg_state_accuracy(const hg_state_best *best, int set);
+
 /** A tensor of a state by its name.
  *
  * Cost      Linear in the number of tensors.
@@ -131,7 +186,8 @@ HG_API const hg_state_tensor *hg_state_find_tensor(const hg_state *state, const 
  * @return the setting, borrowed; NULL if there is none. */
 HG_API const hg_setting *hg_state_find_setting(const hg_state *state, const char *name);
 
-/** Checks the loss scale, the counters and the reaches of a state. Weights may have any value.
+/** Checks the loss scale, the counters, the reaches, the best epoch and the history of a state.
+ * Weights may have any value.
  * @param state  a state or NULL.
  * @return what is wrong, as a constant text; NULL if nothing is. */
 HG_API const char *hg_state_fault(const hg_state *state);
@@ -148,8 +204,8 @@ HG_API HG_NODISCARD hg_status hg_optim_get_state(hg_optim *optim, hg_state **sta
  * in a step: what f16 cannot hold becomes infinite in them, and is not an error.
  * @param optim  the optimiser.
  * @param state  the state, copied.
- * @return HG_OK; HG_INFO_DIFFERS (it is in place, but a setting differs: hg_context_error names the
- *         first one with both values; where one of the loss scale differs, the scale starts at
+ * @return HG_OK; HG_INFO_DIFFERS (it is in place, but settings differ: hg_context_error names the
+ *         first ones with both values; where one of the loss scale differs, the scale starts at
  *         this run's init_scale and its counters go on); HG_ERR_ARG (a pointer is NULL, or
  *         hg_state_fault); HG_ERR_SHAPE (parameters do not fit: another shape, missing or
  *         additional ones, other moments: the message names them); HG_ERR_UNSUPPORTED (it promotes

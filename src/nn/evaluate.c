@@ -6,22 +6,33 @@
 #include "autograd/tape.h"
 #include "halfgraph/ops_norm.h"
 
-hg_var hg__targets_loss(const struct hg__targets *targets, enum hg__split split, hg_tape *tape,
-                        hg_var logits)
+hg_var hg__truth_loss(const struct hg__truth *truth, hg_tape *tape, hg_var logits)
 {
-	const hg_var label = hg_tape_input(tape, targets->label, "labels", -1.0);
-	const hg_tensor *mask = targets->mask[split];
-	return hg_softmax_xent(tape, logits, label,
-	                       mask ? hg_tape_input(tape, mask, "mask", 1.0) : HG_NONE);
+	const hg_var weight =
+	    truth->weight ? hg_tape_input(tape, truth->weight, "class weights", -1.0) : HG_NONE;
+	hg_var (*const pointwise[])(hg_tape *, hg_var, hg_var, hg_var) = {
+	    [HG_LOSS_BCE] = hg_bce_logits, [HG_LOSS_MSE] = hg_mse, [HG_LOSS_MAE] = hg_mae};
+	const hg_tensor *is = truth->label ? truth->label : truth->target,
+	                *counts = truth->mask[HG__SPLIT_TRAIN];
+	const hg_var of = hg_tape_input(tape, is, truth->label ? "labels" : "targets", -1.0),
+	             mask = counts ? hg_tape_input(tape, counts, "mask", 1.0) : HG_NONE;
+	if (truth->label && (truth->weight || truth->smoothing > 0.0f))
+		return hg_softmax_xent_weighted(tape, logits, of, mask, weight, truth->smoothing);
+	if (truth->label)
+		return hg_softmax_xent(tape, logits, of, mask);
+	return truth->weight ? hg_bce_logits_weighted(tape, logits, of, mask, weight)
+	                     : pointwise[truth->loss](tape, logits, of, mask);
 }
 
-hg_status hg__evaluator_init(struct hg__evaluator *e, hg_tape *training, hg_model *model,
-                             const hg_model_input *input, const struct hg__targets *targets)
+hg_status hg__evaluator_init(struct hg__evaluator *e, hg_params *params, hg_tape *training,
+                             hg_model *model, const hg_model_input *input,
+                             const struct hg__truth *truth)
 {
-	e->ctx = training->ctx;
-	e->targets = targets;
-	HG__TRY(hg_tape_create(training->params, HG_EVAL, &e->tape));
-	hg__tape_borrow(e->tape, training);
+	e->ctx = params->ctx;
+	e->truth = truth;
+	HG__TRY(hg_tape_create(params, HG_EVAL, &e->tape));
+	if (training)
+		hg__tape_borrow(e->tape, training);
 	e->logits = hg_model_record(model, e->tape, input);
 	return hg_tape_compile(e->tape, e->logits);
 }
@@ -34,22 +45,44 @@ void hg__evaluator_fini(struct hg__evaluator *e)
 	*e = (struct hg__evaluator){0};
 }
 
-hg_status hg__evaluate_queue(void *user)
+/* A forward pass, and its scores on the board. */
+static hg_status scores_queue(const struct hg__evaluator *e)
 {
-	const struct hg__evaluator *e = user;
 	struct hg__scores_args args = {.x = hg_tape_value(e->tape, e->logits)->mat,
-	                               .label = e->targets->label->mat,
-	                               .loss_split = e->targets->mask[HG__SPLIT_VAL] ? HG__SPLIT_VAL
-	                                                                             : HG__SPLIT_TRAIN,
+	                               .label = e->truth->label->mat,
+	                               .loss_split = e->truth->mask[HG__SPLIT_VAL] ? HG__SPLIT_VAL
+	                                                                           : HG__SPLIT_TRAIN,
 	                               .board = e->board,
 	                               .step = e->tape->params->step};
 	for (int split = 0; split < HG__SPLITS; split++)
-		if (e->targets->mask[split])
-			args.mask[split] = e->targets->mask[split]->mat;
+		if (e->truth->mask[split])
+			args.mask[split] = e->truth->mask[split]->mat;
 	HG__TRY(hg_tape_forward(e->tape));
 	HG__TRY(e->ctx->backend->kernels->scores.run(e->ctx, &args));
 	e->tape->params->overflow_pending = 0; /* the scores kernel has cleared the flag */
+	return HG_OK;
+}
+
+hg_status hg__evaluate_queue(void *user)
+{
+	const struct hg__evaluator *e = user;
+	HG__TRY(scores_queue(e));
 	return hg__best_save_if(e->best, &e->board->keep);
+}
+
+/* On this board the last epoch is due again, and alone, so it is the best whatever its scores. */
+hg_status hg__evaluate_again(const struct hg__evaluator *e, const struct hg__board *seen,
+                             struct hg__score_note *note)
+{
+	struct hg__board board = *seen;
+	board.every = board.unseen = 1;
+	board.patience = board.evaluated = board.taken = 0;
+	board.best = (struct hg__score_note){.epoch = 0};
+	HG__TRY(e->ctx->backend->copy_in(e->ctx, e->board, &board, sizeof board));
+	HG__TRY(scores_queue(e));
+	HG__TRY(e->ctx->backend->copy_out(e->ctx, &board, e->board, sizeof board));
+	*note = board.best;
+	return HG_OK;
 }
 
 void hg__evaluate_ready(struct hg__evaluator *e)

@@ -5,24 +5,19 @@
 #include "halfgraph/model.h"
 #include "kernels/kernels.h"
 #include "nn/best.h"
+#include "nn/truth.h"
 
 HG_EXTERN_C_BEGIN
 
-/* Labels and masks on the device. mask NULL: all labelled rows for the training split, no rows for
- * the others. */
-struct hg__targets {
-	hg_tensor *label;            /* i32 [rows, 1] */
-	hg_tensor *mask[HG__SPLITS]; /* u8 [rows, 1] */
-};
-
 /* A forward-only tape on the parameters of the training tape. The device writes the scores to the
  * board (kernels/scores.h) and the weights to `best` if they are the best so far, so the host does
- * not have to wait for an evaluation. */
+ * not have to wait for an evaluation. Where the host computes the metric (hg__truth_on_host), it
+ * runs the tape by itself (train_score.c), and hg__evaluate is not called. */
 struct hg__evaluator {
 	hg_context *ctx;
 	hg_tape *tape;
 	hg_var logits;
-	const struct hg__targets *targets;
+	const struct hg__truth *truth;
 	struct hg__board *board; /* device */
 	struct hg__best *best;
 	struct hg__capture capture; /* of one evaluation */
@@ -30,10 +25,12 @@ struct hg__evaluator {
 	int eager;                  /* all evaluations are queued call by call */
 };
 
-/* The evaluator runs in the arena of the training tape, which is free between steps. */
-HG_NODISCARD hg_status hg__evaluator_init(struct hg__evaluator *e, hg_tape *training,
-                                          hg_model *model, const hg_model_input *input,
-                                          const struct hg__targets *targets);
+/* training: the evaluator runs in the arena of the training tape, which is free between steps;
+ * NULL: in one of its own. */
+HG_NODISCARD hg_status hg__evaluator_init(struct hg__evaluator *e, hg_params *params,
+                                          hg_tape *training, hg_model *model,
+                                          const hg_model_input *input,
+                                          const struct hg__truth *truth);
 void hg__evaluator_fini(struct hg__evaluator *e);
 /* Queues an evaluation, captured on its own. The device skips it if the board says that it is not
  * due. */
@@ -41,13 +38,17 @@ HG_NODISCARD hg_status hg__evaluate(struct hg__evaluator *e);
 /* Queues the same calls one by one, for code that captures them with other work. user: the
  * evaluator. */
 HG_NODISCARD hg_status hg__evaluate_queue(void *user);
+/* Evaluates the weights in place once more, call by call. seen: the host's copy of the board, which
+ * is good for nothing then but another run. */
+HG_NODISCARD hg_status hg__evaluate_again(const struct hg__evaluator *e,
+                                          const struct hg__board *seen,
+                                          struct hg__score_note *note);
 /* All capturing for an evaluation is done when this function returns, so that running it can be
  * timed. */
 void hg__evaluate_ready(struct hg__evaluator *e);
 
-/* Records the cross-entropy of the logits, averaged over the rows of a split. */
-hg_var hg__targets_loss(const struct hg__targets *targets, enum hg__split split, hg_tape *tape,
-                        hg_var logits);
+/* Records the loss of the logits, averaged over what counts in the training split. */
+hg_var hg__truth_loss(const struct hg__truth *truth, hg_tape *tape, hg_var logits);
 
 HG_EXTERN_C_END
 #endif

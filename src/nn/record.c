@@ -6,37 +6,74 @@
 #include "halfgraph/ops_graph.h"
 #include "nn/model.h"
 
+static hg_status check_shapes(const hg_model *model, hg_tape *tape, const hg_graph *graph,
+                              int64_t rows, int64_t cols)
+{
+	const char *name = model->config.name;
+	const long long n = (long long)hg_graph_rows(graph), sources = (long long)hg_graph_cols(graph),
+	                want = (long long)model->config.in_features;
+	if (n != sources)
+		return hg__tape_fail(tape, HG_ERR_SHAPE,
+		                     "%s: graph has %lld rows and %lld columns, expected a square one",
+		                     name, n, sources);
+	if (hg_graph_context(graph) != tape->ctx)
+		return hg__tape_fail(tape, HG_ERR_ARG,
+		                     "%s: graph or features belong to another context than the tape", name);
+	if (rows != n)
+		return hg__tape_fail(tape, HG_ERR_SHAPE,
+		                     "%s: features have %lld rows, graph has %lld nodes", name,
+		                     (long long)rows, n);
+	if (cols != want)
+		return hg__tape_fail(tape, HG_ERR_SHAPE,
+		                     "%s: features have %lld columns, the model has in_features %lld", name,
+		                     (long long)cols, want);
+	return HG_OK;
+}
+
+static int reads_edges(const hg_model *model)
+{
+	return model->kind->info.edge_features && model->config.edge_features > 0;
+}
+
+static hg_status edges_check(const hg_model *model, hg_tape *tape, const hg_model_input *input)
+{
+	const char *name = model->config.name;
+	const long long want = (long long)model->config.edge_features,
+	                edges = (long long)hg_graph_edges(input->graph);
+	if (!reads_edges(model))
+		return HG_OK;
+	if (!input->edge_x)
+		return hg__tape_fail(tape, HG_ERR_ARG,
+		                     "%s: input.edge_x is NULL, the model has edge_features %lld", name,
+		                     want);
+	if (hg_tensor_context(input->edge_x) != tape->ctx)
+		return hg__tape_fail(tape, HG_ERR_ARG,
+		                     "%s: edge_x belongs to another context than the tape", name);
+	if (hg_tensor_rows(input->edge_x) != edges || hg_tensor_cols(input->edge_x) != want)
+		return hg__tape_fail(tape, HG_ERR_SHAPE,
+		                     "%s: edge_x is [%lld, %lld], the graph has %lld edges and the model "
+		                     "edge_features %lld",
+		                     name, (long long)hg_tensor_rows(input->edge_x),
+		                     (long long)hg_tensor_cols(input->edge_x), edges, want);
+	return HG_OK;
+}
+
 static hg_status input_check(const hg_model *model, hg_tape *tape, const hg_model_input *input)
 {
 	const char *name = model->config.name;
-	const long long want = (long long)model->config.in_features;
 	if (!input->graph)
 		return hg__tape_fail(tape, HG_ERR_ARG, "%s: input.graph is NULL", name);
 	if (!input->x == !input->x_sparse)
 		return hg__tape_fail(tape, HG_ERR_ARG, "%s: input has %s of x and x_sparse, expected one",
 		                     name, input->x ? "both" : "neither");
-	const long long n = (long long)hg_graph_rows(input->graph),
-	                cols = (long long)hg_graph_cols(input->graph);
-	const long long rows =
-	    (long long)(input->x ? hg_tensor_rows(input->x) : hg_graph_rows(input->x_sparse));
-	const long long found =
-	    (long long)(input->x ? hg_tensor_cols(input->x) : hg_graph_cols(input->x_sparse));
-	if (n != cols)
-		return hg__tape_fail(tape, HG_ERR_SHAPE,
-		                     "%s: graph has %lld rows and %lld columns, expected a square one",
-		                     name, n, cols);
-	if (hg_graph_context(input->graph) != tape->ctx ||
-	    (input->x ? hg_tensor_context(input->x) : hg_graph_context(input->x_sparse)) != tape->ctx)
+	if ((input->x ? hg_tensor_context(input->x) : hg_graph_context(input->x_sparse)) != tape->ctx)
 		return hg__tape_fail(tape, HG_ERR_ARG,
 		                     "%s: graph or features belong to another context than the tape", name);
-	if (rows != n)
-		return hg__tape_fail(tape, HG_ERR_SHAPE,
-		                     "%s: features have %lld rows, graph has %lld nodes", name, rows, n);
-	if (found != want)
-		return hg__tape_fail(tape, HG_ERR_SHAPE,
-		                     "%s: features have %lld columns, the model has in_features %lld", name,
-		                     found, want);
-	return HG_OK;
+	HG__TRY(input->x ? check_shapes(model, tape, input->graph, hg_tensor_rows(input->x),
+	                                hg_tensor_cols(input->x))
+	                 : check_shapes(model, tape, input->graph, hg_graph_rows(input->x_sparse),
+	                                hg_graph_cols(input->x_sparse)));
+	return edges_check(model, tape, input);
 }
 
 /* H_0: the input as the layers read it. The values of sparse features become an operand only if
@@ -55,16 +92,51 @@ static hg_status features_record(hg_model *model, hg_tape *tape, const hg_model_
 	return HG_OK;
 }
 
-/* The scores of one depth for every graph of the batch, added to those of the depths before. */
-static hg_var graph_scores(const hg_model *model, const struct hg__model_layer *layer,
-                           hg_tape *tape, hg_graph *graph, hg_var h, hg_var scores)
+/* The scores of every graph of the batch from the readout of dense H. */
+static hg_var scores_of(const hg_model *model, const struct hg__linear *head, hg_tape *tape,
+                        hg_graph *graph, struct hg__features h, float dropout)
+{
+	h.x = hg_readout(tape, graph, h.x, (hg_reduce)model->config.readout);
+	return hg__linear_record(head, tape, hg__features_dropout(tape, h, dropout));
+}
+
+/* The same from H_0. Sums and means of sparse rows are taken after the product, which is linear,
+ * too: readout(X) W = readout(X W). */
+static hg_var input_scores(const hg_model *model, hg_tape *tape, hg_graph *graph,
+                           struct hg__features x)
+{
+	const int embed = model->kind->embed != HG__EMBED_NONE;
+	struct hg__linear product = model->input_head;
+	hg_tape_scope(tape, "input");
+	if (!x.sparse) /* without embedding X has gone through dropout before */
+		return scores_of(model, &model->input_head, tape, graph, x,
+		                 embed ? model->config.dropout : 0.0f);
+	if (model->config.readout == HG_REDUCE_MAX) {
+		(void)hg__tape_fail(tape, HG_ERR_ARG,
+		                    "%s: readout_layers is HG_READOUT_ALL, and a maximum over sparse "
+		                    "features is not supported: give dense ones (HG_UPLOAD_DENSE)",
+		                    model->config.name);
+		return hg__tape_var(tape, -1);
+	}
+	product.b = NULL;
+	const hg_var s = hg_readout(tape, graph, hg__linear_record(&product, tape, x),
+	                            (hg_reduce)model->config.readout);
+	return hg_bias_add(tape, s, hg_tape_param(tape, model->input_head.b));
+}
+
+/* The scores of a layer, added to those of the depths before; `scores` itself if only the last
+ * layer counts and this is another. */
+static hg_var layer_scores(const hg_model *model, const struct hg__model_layer *layer,
+                           hg_tape *tape, hg_graph *graph, struct hg__features h, hg_var scores)
 {
 	const hg_model_config *c = &model->config;
-	const hg_var pooled = hg_readout(tape, graph, h, (hg_reduce)c->readout);
-	const struct hg__features x =
-	    hg__features_dropout(tape, hg__features_dense(pooled, layer->spec.out), c->dropout);
-	const hg_var s = hg__linear_record(&layer->head, tape, x);
-	return layer == model->layer ? s : hg_add(tape, scores, s);
+	const int only_last = c->readout_layers == HG_READOUT_LAST,
+	          first = layer == model->layer && c->readout_layers != HG_READOUT_ALL;
+	if (only_last && !layer->spec.last)
+		return scores;
+	const struct hg__linear *head = only_last ? &model->head : &layer->head;
+	const hg_var s = scores_of(model, head, tape, graph, h, c->dropout);
+	return first || only_last ? s : hg_add(tape, scores, s);
 }
 
 /* H_0 of a kind that embeds the features. */
@@ -78,8 +150,21 @@ static struct hg__features embedding_record(const hg_model *model, hg_tape *tape
 	                          model->layer[0].spec.in);
 }
 
+static struct hg__features layer_record(const hg_model *model, const struct hg__model_layer *layer,
+                                        hg_tape *tape, hg_graph *graph, struct hg__features x,
+                                        hg_var edges)
+{
+	const struct hg__model_kind *kind = model->kind;
+	const struct hg__layer_spec *spec = &layer->spec;
+	return hg__features_dense(
+	    kind->record_edges
+	        ? kind->record_edges(&model->config, spec, layer->own, tape, graph, x, edges)
+	        : kind->record(&model->config, spec, layer->own, tape, graph, x),
+	    spec->out);
+}
+
 static hg_var layers_record(const hg_model *model, hg_tape *tape, hg_graph *graph,
-                            struct hg__features x)
+                            struct hg__features x, hg_var edges)
 {
 	const hg_model_config *c = &model->config;
 	const int embed = model->kind->embed != HG__EMBED_NONE;
@@ -91,10 +176,13 @@ static hg_var layers_record(const hg_model *model, hg_tape *tape, hg_graph *grap
 		hg_tape_scope(tape, layer->name);
 		if (!embed)
 			x = hg__features_dropout(tape, x, c->dropout);
-		x = hg__features_dense(model->kind->record(c, &layer->spec, layer->own, tape, graph, x),
-		                       layer->spec.out);
+		if (l == 0 && c->readout_layers == HG_READOUT_ALL) {
+			scores = input_scores(model, tape, graph, x);
+			hg_tape_scope(tape, layer->name);
+		}
+		x = layer_record(model, layer, tape, graph, x, edges);
 		if (c->readout >= 0)
-			scores = graph_scores(model, layer, tape, graph, x.x, scores);
+			scores = layer_scores(model, layer, tape, graph, x, scores);
 	}
 	if (c->readout < 0 && model->kind->head) {
 		hg_tape_scope(tape, "head");
@@ -106,15 +194,21 @@ static hg_var layers_record(const hg_model *model, hg_tape *tape, hg_graph *grap
 	return scores;
 }
 
+static hg_status check_params(const hg_model *model, hg_tape *tape)
+{
+	return model->params == tape->params
+	           ? HG_OK
+	           : hg__tape_fail(tape, HG_ERR_ARG, "%s: the model has other parameters than the tape",
+	                           model->config.name);
+}
+
 static hg_status check_call(const hg_model *model, hg_tape *tape, const hg_model_input *input,
                             hg_model_input *ours)
 {
 	if (!model || !input)
 		return hg__tape_fail(tape, HG_ERR_ARG, "hg_model_record: %s is NULL",
 		                     model ? "input" : "model");
-	if (model->params != tape->params)
-		return hg__tape_fail(tape, HG_ERR_ARG, "%s: the model has other parameters than the tape",
-		                     model->config.name);
+	HG__TRY(check_params(model, tape));
 	if (!hg__struct_read(ours, sizeof *ours, input))
 		return hg__tape_fail(tape, HG_ERR_ARG,
 		                     "%s: input.size is not set (start from HG_MODEL_INPUT_INIT), or a "
@@ -132,7 +226,38 @@ hg_var hg_model_record(hg_model *model, hg_tape *tape, const hg_model_input *inp
 		return invalid;
 	if (check_call(model, tape, input, &ours) < 0 || input_check(model, tape, &ours) < 0)
 		return invalid;
-	return hg__tape_stick(tape, features_record(model, tape, &ours, &x)) < 0
-	           ? invalid
-	           : layers_record(model, tape, ours.graph, x);
+	if (hg__tape_stick(tape, features_record(model, tape, &ours, &x)) < 0)
+		return invalid;
+	const hg_var edges = reads_edges(model)
+	                         ? hg_tape_input(tape, ours.edge_x, "edge features", ours.edge_amax)
+	                         : HG_NONE;
+	return layers_record(model, tape, ours.graph, x, edges);
+}
+
+static hg_status check_on(const hg_model *model, hg_tape *tape, hg_graph *graph, hg_var x)
+{
+	if (!model || !graph)
+		return hg__tape_fail(tape, HG_ERR_ARG, "hg_model_record_on: %s is NULL",
+		                     model ? "graph" : "model");
+	HG__TRY(check_params(model, tape));
+	const int32_t index = hg__tape_index(tape, x);
+	if (index < 0)
+		return hg__tape_fail(tape, HG_ERR_ARG, "%s: x is not a variable of this tape",
+		                     model->config.name);
+	if (reads_edges(model))
+		return hg__tape_fail(
+		    tape, HG_ERR_ARG,
+		    "%s: hg_model_record_on gives no attributes of edges, which this model "
+		    "reads: use hg_model_record, or edge_features 0",
+		    model->config.name);
+	const struct hg__value *value = &tape->recording.value[index];
+	return check_shapes(model, tape, graph, value->rows, value->cols);
+}
+
+hg_var hg_model_record_on(hg_model *model, hg_tape *tape, hg_graph *graph, hg_var x)
+{
+	if (!hg__tape_open(tape, "hg_model_record_on") || check_on(model, tape, graph, x) < 0)
+		return hg__tape_var(tape, -1);
+	return layers_record(model, tape, graph, hg__features_dense(x, model->config.in_features),
+	                     HG_NONE);
 }

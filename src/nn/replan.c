@@ -53,6 +53,8 @@ static hg_status find_overflow(hg_train *t, int32_t *entry)
 	return status;
 }
 
+/* No weight is beyond its reach then, also where it had outgrown it and was smaller again after the
+ * step that the host waited for, so that the reach itself stays. */
 hg_status hg__train_record_again(hg_train *t)
 {
 	hg__saved_fini(&t->begin); /* with the counts of the step's observer */
@@ -61,6 +63,8 @@ hg_status hg__train_record_again(hg_train *t)
 	hg__evaluator_fini(&t->evaluator);
 	hg_tape_free(t->tape);
 	t->tape = NULL;
+	t->params->reaches++; /* the optimiser then forgets which weight had outgrown its reach */
+	t->recordings++;
 	return hg__train_record(t);
 }
 

@@ -19,6 +19,7 @@ static void tensor_clear(hg_state_tensor *t)
 	free(t->master);
 	for (int k = 0; k < HG_STATE_MOMENTS; k++)
 		free(t->moment[k]);
+	free(t->best);
 	*t = (hg_state_tensor){0};
 }
 
@@ -31,6 +32,7 @@ void hg_state_free(hg_state *state)
 	free(state->tensor);
 	free(state->setting);
 	free(state->promotion);
+	free(state->epoch);
 	free(state->origin);
 	free(state);
 }
@@ -43,15 +45,17 @@ static void *reserve_one(void *list, int64_t count, size_t size)
 	return full ? realloc(list, (count ? 2 * (size_t)count : 1) * size) : list;
 }
 
+/* best: with a best weight, as the other tensors of the state have one. */
 static hg_status tensor_fill(hg_state_tensor *t, const char *name, int64_t rows, int64_t cols,
-                             int moments)
+                             int moments, int best)
 {
 	const size_t length = strlen(name) + 1;
 	*t = (hg_state_tensor){
 	    .rows = rows, .cols = cols, .reach = (double)INFINITY, .moments = moments};
 	t->name = malloc(length);
 	t->master = calloc((size_t)rows, (size_t)cols * sizeof(float));
-	int failed = !t->name || !t->master;
+	t->best = best ? calloc((size_t)rows, (size_t)cols * sizeof(float)) : NULL;
+	int failed = !t->name || !t->master || (best && !t->best);
 	for (int k = 0; k < moments; k++) {
 		t->moment[k] = calloc((size_t)rows, (size_t)cols * sizeof(float));
 		failed |= !t->moment[k];
@@ -79,7 +83,8 @@ hg_status hg_state_add_tensor(hg_state *state, const char *name, int64_t rows, i
 	if (!list)
 		return HG_ERR_NOMEM;
 	state->tensor = list;
-	const hg_status status = tensor_fill(&made, name, rows, cols, moments);
+	const int best = state->tensors && list[0].best;
+	const hg_status status = tensor_fill(&made, name, rows, cols, moments, best);
 	if (status < 0)
 		return status;
 	list[state->tensors] = made;
@@ -126,6 +131,51 @@ hg_status hg_state_add_promotion(hg_state *state, const hg_promotion *promotion)
 	return HG_OK;
 }
 
+hg_status hg_state_add_best(hg_state *state)
+{
+	if (!state || state->best.step < 1)
+		return HG_ERR_ARG;
+	for (int64_t i = 0; i < state->tensors; i++)
+		if (state->tensor[i].best)
+			return HG_ERR_ARG;
+	int64_t made = 0;
+	for (int failed = 0; made < state->tensors && !failed; made += !failed) {
+		hg_state_tensor *t = &state->tensor[made];
+		const size_t bytes = (size_t)(t->rows * t->cols) * sizeof *t->best;
+		t->best = malloc(bytes);
+		failed = !t->best;
+		if (!failed)
+			memcpy(t->best, t->master, bytes);
+	}
+	if (made == state->tensors)
+		return HG_OK;
+	while (made-- > 0) {
+		free(state->tensor[made].best);
+		state->tensor[made].best = NULL;
+	}
+	return HG_ERR_NOMEM;
+}
+
+hg_status hg_state_add_epoch(hg_state *state, const hg_state_epoch *epoch)
+{
+	if (!state || !epoch || epoch->step < 1 ||
+	    (state->epochs && epoch->step <= state->epoch[state->epochs - 1].step))
+		return HG_ERR_ARG;
+	hg_state_epoch *list = reserve_one(state->epoch, state->epochs, sizeof *list);
+	if (!list)
+		return HG_ERR_NOMEM;
+	state->epoch = list;
+	list[state->epochs++] = *epoch;
+	return HG_OK;
+}
+
+double hg_state_accuracy(const hg_state_best *best, int set)
+{
+	return best && set >= 0 && set < 3 && best->counted[set] > 0
+	           ? (double)best->right[set] / (double)best->counted[set]
+	           : (double)NAN;
+}
+
 const hg_state_tensor *hg_state_find_tensor(const hg_state *state, const char *name)
 {
 	for (int64_t i = 0; state && name && i < state->tensors; i++)
@@ -151,6 +201,39 @@ static int history_known(const hg_loss_scale *s)
 	return 1;
 }
 
+/* Either all tensors have a best weight or none has, and without a best epoch none has. */
+static const char *best_fault(const hg_state *state)
+{
+	const hg_state_best *b = &state->best;
+	int64_t kept = 0;
+	for (int64_t i = 0; i < state->tensors; i++)
+		kept += state->tensor[i].best != NULL;
+	int good = (!b->step || hg_metric_name(b->metric)) && b->step >= 0 &&
+	           b->step <= INT64_MAX / 2 && b->nonfinite_logits >= 0;
+	for (int k = 0; k < 3; k++)
+		good &= b->right[k] >= 0 && b->right[k] <= b->counted[k];
+	if (!good)
+		return "the best epoch is out of its range";
+	if (kept && (!b->step || kept != state->tensors))
+		return b->step ? "some tensors lack a weight of the best epoch"
+		               : "there are weights of a best epoch, but no best epoch";
+	return NULL;
+}
+
+static const char *epochs_fault(const hg_state *state)
+{
+	for (int64_t i = 0; i < state->epochs; i++)
+		if (state->epoch[i].step <= (i ? state->epoch[i - 1].step : 0))
+			return "the steps of its history do not ascend";
+	return NULL;
+}
+
+static int plateau_fits(const hg_plateau *p)
+{
+	return p->evaluations >= 0 && p->evaluations <= INT64_MAX / 2 && p->waited >= 0 &&
+	       p->waited <= p->evaluations && p->drops >= 0 && p->drops <= p->evaluations;
+}
+
 /* A growth tracker of INT32_MAX is refused, because the next step would overflow it. */
 const char *hg_state_fault(const hg_state *state)
 {
@@ -171,5 +254,8 @@ const char *hg_state_fault(const hg_state *state)
 			return "a tensor's reach is not above 0";
 	if (state->step < 0 || state->step > INT64_MAX / 2)
 		return "the step counter is out of its range";
-	return NULL;
+	if (!plateau_fits(&state->plateau))
+		return "the counts of the plateau are out of their range";
+	const char *fault = best_fault(state);
+	return fault ? fault : epochs_fault(state);
 }

@@ -2,6 +2,7 @@
 #define HG_NN_STATE_H
 
 #include "halfgraph/state.h"
+#include "halfgraph/train.h"
 #include "nn/model.h"
 #include "nn/optim/optim.h"
 #include "nn/saved.h"
@@ -12,21 +13,68 @@ HG_EXTERN_C_BEGIN
 HG_NODISCARD hg_status hg__state_get(hg_optim *optim, const struct hg__saved *masters,
                                      hg_state **state);
 
+/* A matrix of a parameter: from the device (`data`, in the layout of `mat`) to a compact host
+ * array, and back through `staging`, which is as large as the largest master; the padding of a row
+ * becomes zero. */
+HG_NODISCARD hg_status hg__state_download(hg_context *ctx, struct hg__mat mat, void *data,
+                                          float *host);
+HG_NODISCARD hg_status hg__state_upload(hg_context *ctx, const struct hg__mat *mat, void *data,
+                                        const float *host, float *staging);
+/* The bytes of the largest master. */
+size_t hg__state_largest(const hg_params *params);
+
 /* Record the fields of the configuration structs as settings. Without memory they return
  * HG_ERR_NOMEM with a message. */
-/* the library, the device, the seed, the policy and the optimiser */
+/* the library, the device, the seed, separate_ops */
+HG_NODISCARD hg_status hg__state_note_context(hg_state *state, hg_context *ctx);
+/* all these, the policy and the optimiser */
 HG_NODISCARD hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim);
 HG_NODISCARD hg_status hg__state_note_model(hg_state *state, hg_context *ctx,
                                             const hg_model_config *config);
+/* the fields of the run's own configuration that change what the weights mean */
+HG_NODISCARD hg_status hg__state_note_train(hg_state *state, hg_context *ctx,
+                                            const hg_train_config *config);
+HG_NODISCARD hg_status hg__state_note_real(hg_state *state, hg_context *ctx, const char *name,
+                                           double value);
 HG_NODISCARD hg_status hg__state_note_integer(hg_state *state, hg_context *ctx, const char *name,
                                               int64_t value);
 HG_NODISCARD hg_status hg__state_note_text(hg_state *state, hg_context *ctx, const char *name,
                                            const char *text);
 
+/* How the data was prepared. Files of version 1.0 lack these. */
+#define HG__ROWS_NORMALIZED "data.rows_normalized"
+#define HG__SELF_LOOPS "data.self_loops"
+#define HG__UNWEIGHTED "data.unweighted"
+#define HG__TARGETS "data.targets"
+/* A hash; 0: no weights. */
+#define HG__CLASS_WEIGHTS "train.class_weights"
+/* Decides which epoch is the best. Files of version 1.0 lack it, too. */
+#define HG__METRIC "train.metric"
+
+/* The parts of hg__state_check that need no optimiser: shapes; names, for which `ours` and `theirs`
+ * tell the models. */
+HG_NODISCARD hg_status hg__state_check_shapes(const hg_params *params, const hg_state *theirs);
+HG_NODISCARD hg_status hg__state_check_names(const hg_params *params, const hg_state *ours,
+                                             const hg_state *theirs);
+/* What messages call a state. */
+const char *hg__state_origin(const hg_state *state);
+
+/* The configuration that a state notes. Texts in it are borrowed from the state, and what it is
+ * made of is checked where it is used. HG_ERR_ARG: a setting is missing or of another type. */
+HG_NODISCARD hg_status hg__state_read_policy(const hg_state *state, hg_context *ctx,
+                                             hg_policy *policy);
+HG_NODISCARD hg_status hg__state_read_model(const hg_state *state, hg_context *ctx,
+                                            hg_model_config *config);
+
 /* The first setting of `ours` whose name begins with `prefix` and that is missing or different in
  * `theirs`. NULL: all are the same. */
 const hg_setting *hg__state_difference(const hg_state *ours, const hg_state *theirs,
                                        const char *prefix);
+/* The number of settings of `ours` that are missing or different in `theirs`; `text` names the
+ * first ones with both values. */
+int hg__state_differences(const hg_state *ours, const hg_state *theirs, char *text, size_t size);
+/* 1: states of version 0.1.0 lack this setting, where it was 0. */
+int hg__setting_is_later(const char *name);
 /* The value of a setting for a message; NULL: "not known". */
 void hg__setting_text(const hg_setting *setting, char *text, size_t size);
 /* hg_optim_set_state in two steps, for a run with the settings in `ours`. hg__state_check: does the

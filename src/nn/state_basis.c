@@ -38,7 +38,7 @@ static hg_status ops_check(hg_context *ctx, const hg_state *state)
 		if (!op_named(state->promotion[i].op))
 			return hg__fail(ctx, HG_ERR_UNSUPPORTED,
 			                "%s: the %s of %s was promoted to f32, and this library has no such op",
-			                state->origin ? state->origin : "the state", state->promotion[i].op,
+			                hg__state_origin(state), state->promotion[i].op,
 			                state->promotion[i].layer);
 	return HG_OK;
 }

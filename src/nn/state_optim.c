@@ -26,7 +26,7 @@ static int moments_of(const hg_optim *o, const hg_param *p, float *at[HG_STATE_M
 
 /* ---- saving ---- */
 
-static hg_status download_matrix(hg_context *ctx, struct hg__mat mat, void *data, float *host)
+hg_status hg__state_download(hg_context *ctx, struct hg__mat mat, void *data, float *host)
 {
 	mat.data = data;
 	const struct hg_tensor view = hg__tensor_view(ctx, mat);
@@ -47,10 +47,10 @@ static hg_status tensor_get(const hg_optim *o, int64_t index, const struct hg__s
 		return hg__fail(ctx, status, "state: %s [%lld, %lld]: %s", p->name, (long long)mat.rows,
 		                (long long)mat.cols, hg_status_text(status));
 	t->reach = p->reach;
-	HG__TRY(download_matrix(ctx, mat, masters ? hg__saved_master(masters, index) : mat.data,
-	                        t->master));
+	HG__TRY(hg__state_download(ctx, mat, masters ? hg__saved_master(masters, index) : mat.data,
+	                           t->master));
 	for (int k = 0; k < moments; k++)
-		HG__TRY(download_matrix(ctx, mat, at[k], t->moment[k]));
+		HG__TRY(hg__state_download(ctx, mat, at[k], t->moment[k]));
 	return HG_OK;
 }
 
@@ -64,6 +64,7 @@ static hg_status get_all(hg_optim *o, const struct hg__saved *masters, hg_state 
 	HG__TRY(ctx->backend->copy_out(ctx, &step, o->params->step, sizeof step));
 	state->loss_scale = step.scale;
 	state->step = step.step;
+	state->plateau = step.plateau;
 	HG__TRY(hg__basis_get(o->params, state));
 	return hg__state_note_optim(state, o);
 }
@@ -94,11 +95,6 @@ hg_status hg_optim_get_state(hg_optim *optim, hg_state **state)
 
 /* ---- checking ---- */
 
-static const char *origin_of(const hg_state *state)
-{
-	return state->origin ? state->origin : "the state";
-}
-
 /* Names that one side has and the other lacks: the first one, and how many there are. */
 struct absent {
 	const char *first;
@@ -122,7 +118,8 @@ static void models_text(const hg_state *ours, const hg_state *theirs, char *text
 		(void)snprintf(text, size, " (it is of a %s, the run trains a %s)", a->text, b->text);
 }
 
-static hg_status names_check(const hg_params *params, const hg_state *ours, const hg_state *theirs)
+hg_status hg__state_check_names(const hg_params *params, const hg_state *ours,
+                                const hg_state *theirs)
 {
 	struct absent lacks = {NULL, 0}, extra = {NULL, 0};
 	char lacking[128], more[128], models[192];
@@ -138,32 +135,47 @@ static hg_status names_check(const hg_params *params, const hg_state *ours, cons
 	absent_text(&extra, more, sizeof more);
 	if (!lacks.count)
 		return hg__fail(params->ctx, HG_ERR_SHAPE, "%s has %s, which the model does not have%s",
-		                origin_of(theirs), more, models);
+		                hg__state_origin(theirs), more, models);
 	absent_text(&lacks, lacking, sizeof lacking);
 	return hg__fail(params->ctx, HG_ERR_SHAPE, "%s lacks %s, which the model has%s%s%s%s",
-	                origin_of(theirs), lacking, extra.count ? "; it has " : "",
+	                hg__state_origin(theirs), lacking, extra.count ? "; it has " : "",
 	                extra.count ? more : "", extra.count ? ", which the model does not have" : "",
 	                models);
 }
 
-static hg_status shape_check(const hg_optim *o, const hg_param *p, const hg_state *theirs)
+/* What is missing, hg__state_check_names reports. */
+static hg_status shape_check(const hg_param *p, const hg_state *theirs)
 {
 	const struct hg__mat *mat = &p->master->mat;
 	const hg_state_tensor *t = hg_state_find_tensor(theirs, p->name);
+	if (!t || (t->rows == mat->rows && t->cols == mat->cols))
+		return HG_OK;
+	return hg__fail(p->params->ctx, HG_ERR_SHAPE,
+	                "%s is [%lld, %lld] in %s, the model has [%lld, %lld]", p->name,
+	                (long long)t->rows, (long long)t->cols, hg__state_origin(theirs),
+	                (long long)mat->rows, (long long)mat->cols);
+}
+
+hg_status hg__state_check_shapes(const hg_params *params, const hg_state *theirs)
+{
+	for (int64_t i = 0; i < params->count; i++)
+		HG__TRY(shape_check(params->item[i], theirs));
+	return HG_OK;
+}
+
+static hg_status moments_check(const hg_optim *o, const hg_param *p, const hg_state *theirs)
+{
+	const hg_state_tensor *t = hg_state_find_tensor(theirs, p->name);
 	float *at[HG_STATE_MOMENTS];
 	const int moments = moments_of(o, p, at);
-	if (!t)
-		return HG_OK; /* names_check reports it */
-	if (t->rows != mat->rows || t->cols != mat->cols)
-		return hg__fail(o->params->ctx, HG_ERR_SHAPE,
-		                "%s is [%lld, %lld] in %s, the model has [%lld, %lld]", p->name,
-		                (long long)t->rows, (long long)t->cols, origin_of(theirs),
-		                (long long)mat->rows, (long long)mat->cols);
-	if (t->moments != moments)
-		return hg__fail(o->params->ctx, HG_ERR_SHAPE,
-		                "%s has %d moments in %s, the optimiser keeps %d", p->name, t->moments,
-		                origin_of(theirs), moments);
-	return HG_OK;
+	if (!t || t->moments == moments)
+		return HG_OK;
+	return hg__fail(o->params->ctx, HG_ERR_SHAPE,
+	                "%s has %d moments in %s, the optimiser keeps %d%s", p->name, t->moments,
+	                hg__state_origin(theirs), moments,
+	                t->moments || !theirs->best.step
+	                    ? ""
+	                    : ": it is a model to predict with, no run goes on from it");
 }
 
 hg_status hg__state_check(hg_optim *o, const hg_state *ours, const hg_state *theirs)
@@ -171,17 +183,18 @@ hg_status hg__state_check(hg_optim *o, const hg_state *ours, const hg_state *the
 	const char *fault = hg_state_fault(theirs);
 	HG__TRY(hg__optim_ready(o));
 	if (fault)
-		return hg__fail(o->params->ctx, HG_ERR_ARG, "%s: %s", origin_of(theirs), fault);
+		return hg__fail(o->params->ctx, HG_ERR_ARG, "%s: %s", hg__state_origin(theirs), fault);
 	for (int64_t i = 0; i < o->params->count; i++)
-		HG__TRY(shape_check(o, o->params->item[i], theirs));
-	return names_check(o->params, ours, theirs);
+		HG__TRY(shape_check(o->params->item[i], theirs));
+	for (int64_t i = 0; i < o->params->count; i++)
+		HG__TRY(moments_check(o, o->params->item[i], theirs));
+	return hg__state_check_names(o->params, ours, theirs);
 }
 
 /* ---- restoring ---- */
 
-/* Uploads a matrix in its device layout, through `staging`. The padding of a row becomes zero. */
-static hg_status upload_matrix(hg_context *ctx, const struct hg__mat *mat, void *data,
-                               const float *host, float *staging)
+hg_status hg__state_upload(hg_context *ctx, const struct hg__mat *mat, void *data,
+                           const float *host, float *staging)
 {
 	for (int64_t r = 0; r < mat->rows; r++)
 		for (int64_t c = 0; c < mat->ld; c++)
@@ -197,9 +210,9 @@ static hg_status tensors_put(const hg_optim *o, const hg_state *theirs, float *s
 		const hg_state_tensor *t = hg_state_find_tensor(theirs, p->name);
 		float *at[HG_STATE_MOMENTS];
 		const int moments = moments_of(o, p, at);
-		HG__TRY(upload_matrix(ctx, &p->master->mat, p->master->mat.data, t->master, staging));
+		HG__TRY(hg__state_upload(ctx, &p->master->mat, p->master->mat.data, t->master, staging));
 		for (int k = 0; k < moments; k++)
-			HG__TRY(upload_matrix(ctx, &p->master->mat, at[k], t->moment[k], staging));
+			HG__TRY(hg__state_upload(ctx, &p->master->mat, at[k], t->moment[k], staging));
 		HG__TRY(hg__param_narrow(p));
 	}
 	return HG_OK;
@@ -222,7 +235,8 @@ static int32_t first_outgrown(const hg_optim *o, const hg_state *theirs)
 	return HG__NONE_OUTGROWN;
 }
 
-/* Of the step's struct, the loss scale, its counters and the step counter last from step to step.
+/* Of the step's struct, the loss scale, its counters, the step counter and the counts of a plateau
+ * last from step to step.
  * The reason is restored for hg_optim_info. */
 static hg_status step_put(const hg_optim *o, const hg_state *theirs, int same_scaling)
 {
@@ -230,6 +244,9 @@ static hg_status step_put(const hg_optim *o, const hg_state *theirs, int same_sc
 	struct hg__step step = {.scale = theirs->loss_scale,
 	                        .config = o->params->policy.loss_scale,
 	                        .step = theirs->step,
+	                        .schedule = o->schedule,
+	                        .plateau = theirs->plateau,
+	                        .rate = 1.0,
 	                        .first_nonfinite = -1,
 	                        .outgrown = first_outgrown(o, theirs),
 	                        .outgrown_before = HG__NONE_OUTGROWN};
@@ -245,15 +262,21 @@ static hg_status step_put(const hg_optim *o, const hg_state *theirs, int same_sc
 	return ctx->backend->copy_in(ctx, o->params->step, &step, sizeof step);
 }
 
+size_t hg__state_largest(const hg_params *params)
+{
+	size_t largest = 0;
+	for (int64_t i = 0; i < params->count; i++)
+		largest =
+		    params->item[i]->master->bytes > largest ? params->item[i]->master->bytes : largest;
+	return largest;
+}
+
 static hg_status put_all(hg_optim *o, const hg_state *theirs, int same_scaling)
 {
 	hg_context *ctx = o->params->ctx;
-	size_t largest = 0;
+	const size_t largest = hg__state_largest(o->params);
 	void *staging = NULL;
 	HG__TRY(hg__optim_ready(o)); /* uploads the present reaches */
-	for (int64_t i = 0; i < o->params->count; i++)
-		largest = o->params->item[i]->master->bytes > largest ? o->params->item[i]->master->bytes
-		                                                      : largest;
 	HG__TRY(hg__host_alloc(ctx, largest, 1, "state: staging", &staging));
 	hg_status status = tensors_put(o, theirs, staging);
 	if (status >= 0)
@@ -264,17 +287,12 @@ static hg_status put_all(hg_optim *o, const hg_state *theirs, int same_scaling)
 
 hg_status hg__state_put(hg_optim *o, const hg_state *ours, const hg_state *theirs)
 {
-	char found[80], expected[80];
+	char differences[HG__MESSAGE - 80];
 	HG__TRY(put_all(o, theirs, hg__state_difference(ours, theirs, "policy.loss_scale.") == NULL));
-	const hg_setting *differs = hg__state_difference(ours, theirs, "");
-	if (!differs)
+	if (!hg__state_differences(ours, theirs, differences, sizeof differences))
 		return HG_OK;
-	hg__setting_text(hg_state_find_setting(theirs, differs->name), found, sizeof found);
-	hg__setting_text(differs, expected, sizeof expected);
-	return hg__fail(
-	    o->params->ctx, HG_INFO_DIFFERS,
-	    "%s is %s in %s, the run has %s: the run continues, but not with the same bits as before",
-	    differs->name, found, origin_of(theirs), expected);
+	return hg__fail(o->params->ctx, HG_INFO_DIFFERS,
+	                "%s: the run continues, but not with the same bits as before", differences);
 }
 
 static hg_status put_checked(hg_optim *o, const hg_state *ours, const hg_state *theirs)

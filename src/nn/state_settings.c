@@ -1,16 +1,18 @@
 /* The settings of a run: one table of fields for each struct that holds some. */
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/text.h"
 #include "core/typed.h"
+#include "halfgraph/train.h"
 #include "halfgraph/version.h"
 #include "nn/state.h"
 
 struct field {
 	const char *name;
-	enum { INT, INT64, FLOAT, TEXT } type; /* enumerators have the size of int */
+	enum { INT, INT64, FLOAT, DOUBLE, TEXT } type; /* enumerators have the size of int */
 	size_t place;
 	const struct words *words; /* of an enumerator; NULL: it is a number */
 	int later;                 /* 1: states of version 0.1.0 lack it, where it was 0 */
@@ -29,7 +31,8 @@ static const struct words types = {HG_F16, {"f16", "f32", NULL}},
                           norms = {HG_NORM_NONE, {"none", "left", "right", "both", "in", NULL}},
                           aggregates = {HG_NORM_NONE, {"sum", "left", "mean", NULL}},
                           readouts = {-1, {"none", "sum", "mean", "max", NULL}},
-                          feature_norms = {HG_BATCH_NORM, {"batch", "layer", NULL}};
+                          feature_norms = {HG_BATCH_NORM, {"batch", "layer", NULL}},
+                          depths = {HG_READOUT_LAYERS, {"layers", "last", "all", NULL}};
 
 /* words: NULL or the address of one of the above */
 #define POLICY_WORDS(field, words)                                  \
@@ -80,9 +83,9 @@ static const struct field optim_fields[] = {OPTIM_WORDS(kind, &optimizers),
 	{                                                                    \
 		"model." #field, type, offsetof(hg_model_config, field), NULL, 0 \
 	}
-#define MODEL_LATER(field, words)                                        \
-	{                                                                    \
-		"model." #field, INT, offsetof(hg_model_config, field), words, 1 \
+#define MODEL_LATER(field, type, words)                                   \
+	{                                                                     \
+		"model." #field, type, offsetof(hg_model_config, field), words, 1 \
 	}
 static const struct field model_fields[] = {MODEL(name, TEXT),
                                             MODEL(in_features, INT64),
@@ -99,7 +102,33 @@ static const struct field model_fields[] = {MODEL(name, TEXT),
                                             MODEL(attention_dropout, FLOAT),
                                             MODEL(out_heads, INT),
                                             MODEL_WORDS(readout, &readouts),
-                                            MODEL_LATER(feature_norm, &feature_norms)};
+                                            MODEL_LATER(feature_norm, INT, &feature_norms),
+                                            MODEL_LATER(hops, INT, NULL),
+                                            MODEL_LATER(teleport, FLOAT, NULL),
+                                            MODEL_LATER(readout_layers, INT, &depths),
+                                            MODEL_LATER(edge_features, INT64, NULL)};
+static const struct words schedules = {
+    HG_SCHEDULE_CONSTANT, {"constant", "step", "cosine", "one-cycle", "plateau", NULL}};
+#define SCHEDULE(field, type, words)                                            \
+	{                                                                           \
+		"schedule." #field, type, offsetof(hg_schedule_config, field), words, 1 \
+	}
+static const struct field schedule_fields[] = {
+    SCHEDULE(kind, INT, &schedules),  SCHEDULE(warmup, INT64, NULL), SCHEDULE(every, INT64, NULL),
+    SCHEDULE(total, INT64, NULL),     SCHEDULE(patience, INT, NULL), SCHEDULE(factor, DOUBLE, NULL),
+    SCHEDULE(least, DOUBLE, NULL),    SCHEDULE(start, DOUBLE, NULL), SCHEDULE(rise, DOUBLE, NULL),
+    SCHEDULE(threshold, DOUBLE, NULL)};
+/* A constant rate without a warm-up has these alone: of it, states of version 0.1.0 lack nothing
+ * that is not 0. */
+#define CONSTANT_FIELDS 2
+
+static const struct words losses = {HG_LOSS_CROSS_ENTROPY,
+                                    {"cross-entropy", "bce", "mse", "mae", NULL}};
+static const struct field train_fields[] = {
+    {"train.loss", INT, offsetof(hg_train_config, loss), &losses, 1},
+    {"train.raw_targets", INT, offsetof(hg_train_config, raw_targets), NULL, 1},
+    {"train.batch_graphs", INT64, offsetof(hg_train_config, batch_graphs), NULL, 1},
+    {"train.label_smoothing", FLOAT, offsetof(hg_train_config, label_smoothing), NULL, 1}};
 _Static_assert(sizeof(hg_norm) == sizeof(int) && sizeof(hg_dtype) == sizeof(int),
                "enumerators are read as int");
 
@@ -109,19 +138,27 @@ static hg_status check_added(hg_context *ctx, hg_status status, const char *name
 	                  : HG_OK;
 }
 
+/* The kind of a field's setting. */
+static hg_setting_kind kind_of(const struct field *f)
+{
+	return f->type == FLOAT || f->type == DOUBLE ? HG_SETTING_REAL
+	       : f->type == TEXT                     ? HG_SETTING_TEXT
+	                                             : HG_SETTING_INTEGER;
+}
+
 /* Reads a field of a struct and widens it. */
 static hg_setting read_field(const struct field *f, const void *from)
 {
 	const unsigned char *at = (const unsigned char *)from + f->place;
-	hg_setting s = {.kind = f->type == FLOAT  ? HG_SETTING_REAL
-	                        : f->type == TEXT ? HG_SETTING_TEXT
-	                                          : HG_SETTING_INTEGER};
+	hg_setting s = {.kind = kind_of(f)};
 	int small = 0;
 	float real = 0.0f;
 	const char *text = NULL;
 	(void)snprintf(s.name, sizeof s.name, "%s", f->name);
 	if (f->type == INT64)
 		memcpy(&s.integer, at, sizeof s.integer);
+	else if (f->type == DOUBLE)
+		memcpy(&s.real, at, sizeof s.real);
 	else
 		memcpy(f->type == INT     ? (void *)&small
 		       : f->type == FLOAT ? (void *)&real
@@ -129,7 +166,8 @@ static hg_setting read_field(const struct field *f, const void *from)
 		       at, f->type == TEXT ? sizeof text : sizeof small);
 	if (f->type == INT)
 		s.integer = small;
-	s.real = (double)real;
+	if (f->type == FLOAT)
+		s.real = (double)real;
 	(void)snprintf(s.text, sizeof s.text, "%s", text ? text : "");
 	return s;
 }
@@ -163,16 +201,105 @@ hg_status hg__state_note_model(hg_state *state, hg_context *ctx, const hg_model_
 	return NOTE_ALL(state, ctx, model_fields, config);
 }
 
-hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim)
+hg_status hg__state_note_train(hg_state *state, hg_context *ctx, const hg_train_config *config)
 {
-	hg_context *ctx = optim->params->ctx;
+	return NOTE_ALL(state, ctx, train_fields, config);
+}
+
+hg_status hg__state_note_real(hg_state *state, hg_context *ctx, const char *name, double value)
+{
+	hg_setting s = {.kind = HG_SETTING_REAL, .real = value};
+	(void)snprintf(s.name, sizeof s.name, "%s", name);
+	return check_added(ctx, hg_state_add_setting(state, &s), s.name);
+}
+
+hg_status hg__state_note_context(hg_state *state, hg_context *ctx)
+{
 	HG__TRY(hg__state_note_text(state, ctx, "library", hg_version_string()));
 	HG__TRY(hg__state_note_text(state, ctx, "device",
 	                            hg_context_device(ctx) == HG_DEVICE_CUDA ? "cuda" : "cpu"));
 	HG__TRY(hg__state_note_integer(state, ctx, "seed", (int64_t)ctx->seed));
-	HG__TRY(hg__state_note_integer(state, ctx, "separate_ops", ctx->separate_ops));
+	return hg__state_note_integer(state, ctx, "separate_ops", ctx->separate_ops);
+}
+
+hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim)
+{
+	hg_context *ctx = optim->params->ctx;
+	HG__TRY(hg__state_note_context(state, ctx));
 	HG__TRY(NOTE_ALL(state, ctx, policy_fields, &optim->params->policy));
-	return NOTE_ALL(state, ctx, optim_fields, &optim->config);
+	HG__TRY(NOTE_ALL(state, ctx, optim_fields, &optim->config));
+	const hg_schedule_config *schedule = &optim->schedule;
+	return schedule->kind || schedule->warmup
+	           ? NOTE_ALL(state, ctx, schedule_fields, schedule)
+	           : note_fields(state, ctx, schedule_fields, CONSTANT_FIELDS, schedule);
+}
+
+/* ---- reading them back ---- */
+
+const char *hg__state_origin(const hg_state *state)
+{
+	return state->origin ? state->origin : "the state";
+}
+
+static int fits(const struct field *f, const hg_setting *s)
+{
+	return s->kind == kind_of(f) &&
+	       (f->type != INT || (s->integer >= INT_MIN && s->integer <= INT_MAX));
+}
+
+static void write_field(const struct field *f, const hg_setting *s, void *to)
+{
+	unsigned char *at = (unsigned char *)to + f->place;
+	const int small = f->type == INT ? (int)s->integer : 0;
+	const float real = (float)s->real;
+	const char *text = s->text;
+	switch (f->type) {
+	case INT:
+		memcpy(at, &small, sizeof small);
+		break;
+	case INT64:
+		memcpy(at, &s->integer, sizeof s->integer);
+		break;
+	case FLOAT:
+		memcpy(at, &real, sizeof real);
+		break;
+	case DOUBLE:
+		memcpy(at, &s->real, sizeof s->real);
+		break;
+	case TEXT:
+		memcpy(at, &text, sizeof text);
+		break;
+	}
+}
+
+static hg_status read_fields(const hg_state *state, hg_context *ctx, const struct field *fields,
+                             size_t count, void *to)
+{
+	for (size_t k = 0; k < count; k++) {
+		const hg_setting *s = hg_state_find_setting(state, fields[k].name);
+		if (!s && fields[k].later)
+			continue; /* the default is what the version before it did */
+		if (!s || !fits(&fields[k], s))
+			return hg__fail(ctx, HG_ERR_ARG, "%s: the setting %s is %s: not the state of a run",
+			                hg__state_origin(state), fields[k].name,
+			                s ? "of another type" : "missing");
+		write_field(&fields[k], s, to);
+	}
+	return HG_OK;
+}
+#define READ_ALL(state, ctx, fields, to) \
+	read_fields(state, ctx, fields, sizeof(fields) / sizeof((fields)[0]), to)
+
+hg_status hg__state_read_policy(const hg_state *state, hg_context *ctx, hg_policy *policy)
+{
+	return READ_ALL(state, ctx, policy_fields, policy);
+}
+
+hg_status hg__state_read_model(const hg_state *state, hg_context *ctx, hg_model_config *config)
+{
+	const hg_setting *name = hg_state_find_setting(state, "model.name");
+	*config = hg_model_config_default(name ? name->text : NULL);
+	return READ_ALL(state, ctx, model_fields, config);
 }
 
 /* ---- as text ---- */
@@ -184,7 +311,9 @@ static const struct field *find_field(const char *name)
 		size_t count;
 	} tables[] = {{policy_fields, sizeof policy_fields / sizeof *policy_fields},
 	              {optim_fields, sizeof optim_fields / sizeof *optim_fields},
-	              {model_fields, sizeof model_fields / sizeof *model_fields}};
+	              {model_fields, sizeof model_fields / sizeof *model_fields},
+	              {schedule_fields, sizeof schedule_fields / sizeof *schedule_fields},
+	              {train_fields, sizeof train_fields / sizeof *train_fields}};
 	for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
 		for (size_t k = 0; k < tables[t].count; k++)
 			if (strcmp(tables[t].field[k].name, name) == 0)
@@ -228,26 +357,8 @@ void hg__setting_text(const hg_setting *s, char *text, size_t size)
 		(void)snprintf(text, size, "%lld", (long long)s->integer);
 }
 
-/* ---- comparing ---- */
-
-static int same_setting(const hg_setting *a, const hg_setting *b)
+int hg__setting_is_later(const char *name)
 {
-	if (!b) {
-		const struct field *field = find_field(a->name);
-		return field && field->later && a->integer == 0;
-	}
-	return a->kind == b->kind && a->integer == b->integer && a->real >= b->real &&
-	       a->real <= b->real && strcmp(a->text, b->text) == 0;
-}
-
-const hg_setting *hg__state_difference(const hg_state *ours, const hg_state *theirs,
-                                       const char *prefix)
-{
-	for (int64_t i = 0; i < ours->settings; i++) {
-		const hg_setting *s = &ours->setting[i];
-		if (strncmp(s->name, prefix, strlen(prefix)) == 0 &&
-		    !same_setting(s, hg_state_find_setting(theirs, s->name)))
-			return s;
-	}
-	return NULL;
+	const struct field *field = find_field(name);
+	return field && field->later;
 }

@@ -299,8 +299,7 @@ hg_status hg__step_taken(hg_step *s, int64_t *taken)
 int hg__step_stopped(const hg_step *s)
 {
 	const struct hg__backend *backend = s->ctx->backend;
-	return backend->kind == HG_DEVICE_CPU && !backend->capture_begin &&
-	       s->tape->params->step->stop;
+	return backend->kind == HG_DEVICE_CPU && !backend->capture_begin && s->tape->params->step->stop;
 }
 
 /* ---- creating ---- */

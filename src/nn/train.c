@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "autograd/tape.h"
 #include "core/context.h"
 #include "core/versioned.h"
 
@@ -29,6 +30,7 @@ static hg_status arguments_read(hg_context *ctx, const hg_train_config *config,
 	} parts[] = {{"config.model", c->model.size, sizeof c->model},
 	             {"config.optim", c->optim.size, sizeof c->optim},
 	             {"config.step", c->step.size, sizeof c->step},
+	             {"config.schedule", c->schedule.size, sizeof c->schedule},
 	             {"data.input", d->input.size, sizeof d->input}};
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		if (parts[i].found != parts[i].expected)
@@ -37,82 +39,64 @@ static hg_status arguments_read(hg_context *ctx, const hg_train_config *config,
 	return HG_OK;
 }
 
+static hg_status schedule_check(hg_context *ctx, const hg_train_config *c, const hg_train_data *d)
+{
+	const char *fault = hg_schedule_fault(&c->schedule);
+	if (fault)
+		return hg__fail(ctx, HG_ERR_ARG, "train: schedule: %s", fault);
+	if (c->schedule.kind == HG_SCHEDULE_PLATEAU && !d->val_mask)
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "train: the schedule waits for a plateau of the validation metric, but "
+		                "data.val_mask is NULL");
+	if (hg__schedule_ends(&c->schedule) && !c->schedule.total && c->schedule.warmup >= c->epochs)
+		return hg__fail(
+		    ctx, HG_ERR_ARG,
+		    "train: schedule.warmup is %lld, expected less than the %d epochs of the %s",
+		    (long long)c->schedule.warmup, c->epochs, hg_schedule_name(c->schedule.kind));
+	return HG_OK;
+}
+
 static hg_status config_check(hg_context *ctx, const hg_train_config *c, const hg_train_data *d)
 {
-	if (!d->input.graph || !d->labels)
+	const int classes = c->loss == HG_LOSS_CROSS_ENTROPY;
+	if (c->loss < HG_LOSS_CROSS_ENTROPY || c->loss > HG_LOSS_MAE)
+		return hg__fail(ctx, HG_ERR_ARG, "train: loss is %d, expected an hg_loss", (int)c->loss);
+	if (!d->input.graph || (classes ? !d->labels : !d->targets))
 		return hg__fail(ctx, HG_ERR_ARG, "train: data.%s is NULL",
-		                d->labels ? "input.graph" : "labels");
+		                !d->input.graph ? "input.graph"
+		                : classes       ? "labels"
+		                                : "targets, from which this loss learns,");
+	if (!classes && d->target_cols < 1)
+		return hg__fail(ctx, HG_ERR_ARG, "train: data.target_cols is %lld, expected at least 1",
+		                (long long)d->target_cols);
 	if (!d->input.x && !d->input.x_sparse)
 		return hg__fail(ctx, HG_ERR_ARG, "train: data.input has neither x nor x_sparse");
 	if (hg_graph_context(d->input.graph) != ctx)
 		return hg__fail(ctx, HG_ERR_ARG, "train: data.input.graph belongs to another context");
+	if (c->batch_graphs < 0)
+		return hg__fail(ctx, HG_ERR_ARG, "train: batch_graphs is %lld, expected at least 0",
+		                (long long)c->batch_graphs);
+	if (c->batch_graphs && c->model.edge_features)
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
+		                "train: batch_graphs is %lld, but batches have no attributes of edges, "
+		                "which %s reads: expected 0",
+		                (long long)c->batch_graphs, c->model.name ? c->model.name : "the model");
+	if (c->batch_graphs && c->model.readout < 0)
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "train: batch_graphs is %lld, but only a graph task (model.readout) has "
+		                "batches of graphs",
+		                (long long)c->batch_graphs);
 	if (c->epochs < 1 || c->eval_every < 1 || c->patience < 0)
 		return hg__fail(ctx, HG_ERR_ARG,
 		                "train: epochs %d, eval_every %d, patience %d, expected at least 1, 1, 0",
 		                c->epochs, c->eval_every, c->patience);
-	return HG_OK;
+	return schedule_check(ctx, c, d);
 }
 
 /* Rows that have a label: nodes, or the graphs of the batch. */
 static int64_t target_rows(const hg_train_config *c, const hg_train_data *d)
 {
 	return c->model.readout >= 0 ? hg_graph_batch(d->input.graph) : hg_graph_rows(d->input.graph);
-}
-
-/* Refuses a run that has nothing to learn from. If the caller does not set the number of classes,
- * it is the largest label + 1. More classes than labelled rows would mean that this label is a
- * mistake. */
-static hg_status labels_check(hg_context *ctx, const hg_train_data *d, int64_t rows,
-                              int64_t *classes)
-{
-	int64_t learnable = 0, labelled = 0, widest = 0;
-	for (int64_t i = 0; i < rows; i++) {
-		if (d->labels[i] > d->labels[widest])
-			widest = i;
-		labelled += d->labels[i] >= 0;
-		learnable += d->labels[i] >= 0 && (!d->train_mask || d->train_mask[i]);
-	}
-	if (!learnable)
-		return hg__fail(ctx, HG_ERR_ARG, "train: none of %lld rows is labelled and in train_mask",
-		                (long long)rows);
-	if (*classes)
-		return HG_OK;
-	*classes = (int64_t)d->labels[widest] + 1;
-	if (*classes > labelled)
-		return hg__fail(ctx, HG_ERR_ARG,
-		                "train: label %d of row %lld means %lld classes, but only %lld rows are "
-		                "labelled; if this is intended, set model.out_features",
-		                (int)d->labels[widest], (long long)widest, (long long)*classes,
-		                (long long)labelled);
-	return HG_OK;
-}
-
-static hg_status column_upload(hg_context *ctx, hg_dtype dtype, int64_t rows, const void *host,
-                               hg_tensor **tensor)
-{
-	if (!host)
-		return HG_OK;
-	HG__TRY(hg_tensor_create(ctx, dtype, rows, 1, tensor));
-	return hg_tensor_upload(*tensor, host, dtype);
-}
-
-/* Does the split have a row with a label? */
-static int split_exists(const uint8_t *mask, const int32_t *labels, int64_t rows)
-{
-	for (int64_t i = 0; mask && i < rows; i++)
-		if (mask[i] && labels[i] >= 0)
-			return 1;
-	return 0;
-}
-
-static hg_status targets_upload(hg_train *t, const hg_train_data *d, int64_t rows)
-{
-	const uint8_t *const masks[HG__SPLITS] = {d->train_mask, d->val_mask, d->test_mask};
-	HG__TRY(column_upload(t->ctx, HG_I32, rows, d->labels, &t->targets.label));
-	for (int i = 0; i < HG__SPLITS; i++)
-		if (split_exists(masks[i], d->labels, rows))
-			HG__TRY(column_upload(t->ctx, HG_U8, rows, masks[i], &t->targets.mask[i]));
-	return HG_OK;
 }
 
 /* Group 0 has weight decay. If only the first layer shall have it, all later parameters move to a
@@ -129,6 +113,18 @@ static hg_status groups_assign(hg_train *t)
 			HG__TRY(hg_optim_assign(t->optim, p, group));
 	}
 	return HG_OK;
+}
+
+hg_status hg__train_schedule(hg_train *t, int64_t first_step)
+{
+	const int64_t steps = hg__train_steps(t); /* of an epoch */
+	hg_schedule_config schedule = t->config.schedule;
+	schedule.warmup *= steps;
+	schedule.every *= steps;
+	schedule.total *= steps;
+	if (hg__schedule_ends(&schedule) && !schedule.total)
+		schedule.total = first_step + steps * t->config.epochs;
+	return hg__optim_schedule(t->optim, &schedule);
 }
 
 hg_status hg__train_begin_init(hg_train *t)
@@ -149,25 +145,86 @@ static hg_status begin_init(hg_train *t)
 	const hg_step_config *c = &t->config.step;
 	const int groups =
 	    c->per_launch ? c->per_launch > 1 : !c->eager && t->ctx->backend->capture_begin;
-	if (!groups || !t->config.progress)
+	if (!groups || !t->config.progress || t->batches.all)
 		return HG_OK;
 	return hg__train_begin_init(t);
 }
 
-hg_status hg__train_record(hg_train *t)
+hg_status hg__train_record_tape(hg_train *t)
 {
+	struct hg__train_batches *b = &t->batches;
+	const struct hg__truth *truth = b->all ? &b->truth : &t->truth;
+	const hg_model_input *input = b->all ? &b->batch.input : &t->input;
 	HG__TRY(hg_tape_create(t->params, HG_TRAIN, &t->tape));
+	if (b->all)
+		hg__tape_lend(t->tape, &b->arena);
 	if (t->config.step.observe_every < 0)
 		hg_tape_observe(t->tape, 0);
-	t->loss = hg__targets_loss(&t->targets, HG__SPLIT_TRAIN, t->tape,
-	                           hg_model_record(t->model, t->tape, &t->input));
-	HG__TRY(hg_tape_compile(t->tape, t->loss));
-	HG__TRY(hg__evaluator_init(&t->evaluator, t->tape, t->model, &t->input, &t->targets));
+	t->loss = hg__truth_loss(truth, t->tape, hg_model_record(t->model, t->tape, input));
+	return hg_tape_compile(t->tape, t->loss);
+}
+
+/* The tape of a batch serves one step, which is not worth capturing. */
+hg_status hg__train_record_step(hg_train *t)
+{
+	hg_step_config config = t->config.step;
+	config.eager |= t->batches.all != NULL;
+	return hg_step_create(t->tape, t->optim, &config, &t->step);
+}
+
+/* The arena of a tape that is soon replaced is not one to borrow. */
+hg_status hg__train_record_evaluation(hg_train *t)
+{
+	HG__TRY(hg__evaluator_init(&t->evaluator, t->params, t->batches.all ? NULL : t->tape, t->model,
+	                           &t->input, &t->truth));
 	t->evaluator.eager = t->config.step.eager;
 	t->evaluator.board = t->board;
 	t->evaluator.best = &t->best;
-	HG__TRY(hg_step_create(t->tape, t->optim, &t->config.step, &t->step));
+	t->batches.reaches = t->params->reaches;
+	return HG_OK;
+}
+
+hg_status hg__train_record(hg_train *t)
+{
+	HG__TRY(hg__train_record_tape(t));
+	HG__TRY(hg__train_record_evaluation(t));
+	HG__TRY(hg__train_record_step(t));
 	return begin_init(t);
+}
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo). */
+#define HASH_BEGIN 0xCBF29CE484222325u
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+	const unsigned char *at = bytes;
+	for (size_t k = 0; k < count; k++)
+		hash = (hash ^ at[k]) * 0x100000001B3u;
+	return hash;
+}
+
+/* Scores of runs with other labels, targets or splits are not comparable. What is absent counts as
+ * well. */
+static uint64_t hash_targets(const hg_train_data *d, int64_t rows)
+{
+	const uint8_t *const masks[] = {d->train_mask, d->val_mask, d->test_mask};
+	uint64_t hash = HASH_BEGIN;
+	if (d->labels)
+		hash = hash_bytes(hash, d->labels, (size_t)rows * sizeof *d->labels);
+	if (d->targets)
+		hash = hash_bytes(hash, d->targets, (size_t)(rows * d->target_cols) * sizeof *d->targets);
+	for (size_t k = 0; k < sizeof masks / sizeof *masks; k++) {
+		hash = hash_bytes(hash, &(uint8_t){masks[k] != NULL}, 1);
+		if (masks[k])
+			hash = hash_bytes(hash, masks[k], (size_t)rows);
+	}
+	return hash;
+}
+
+static uint64_t hash_class_weights(const hg_train_config *c)
+{
+	return c->class_weights ? hash_bytes(HASH_BEGIN, c->class_weights,
+	                                     (size_t)c->class_weight_count * sizeof *c->class_weights)
+	                        : 0;
 }
 
 static hg_status build_train(hg_train *t, const hg_train_data *d)
@@ -178,8 +235,10 @@ static hg_status build_train(hg_train *t, const hg_train_data *d)
 	if (!model->in_features)
 		model->in_features =
 		    d->input.x ? hg_tensor_cols(d->input.x) : hg_graph_cols(d->input.x_sparse);
-	HG__TRY(labels_check(t->ctx, d, rows, &model->out_features));
-	HG__TRY(targets_upload(t, d, rows));
+	HG__TRY(hg__truth_init(&t->truth, t->ctx, &t->config, d, rows));
+	t->targets_hash = hash_targets(d, rows);
+	t->class_weights_hash = hash_class_weights(&t->config);
+	t->config.class_weights = NULL; /* the caller may free them now */
 	HG__TRY(hg_params_create(t->ctx, &t->config.policy, &t->params));
 	HG__TRY(hg_model_create(t->params, &t->config.model, &t->model));
 	t->config.policy = *hg_params_policy(t->params); /* these names outlive the caller's */
@@ -190,6 +249,8 @@ static hg_status build_train(hg_train *t, const hg_train_data *d)
 	HG__TRY(hg__best_init(&t->best, t->params));
 	HG__TRY(hg__device_alloc(t->ctx, sizeof *t->board, "train: scores", &board));
 	t->board = board;
+	HG__TRY(hg__train_batches_init(t, d));
+	HG__TRY(hg__train_schedule(t, 0));
 	return hg__train_record(t);
 }
 
@@ -215,6 +276,9 @@ hg_status hg_train_create(hg_context *ctx, const hg_train_config *config, const 
 	train->edges = hg_graph_edges(d.input.graph);
 	(void)snprintf(train->features_note, sizeof train->features_note, "%s",
 	               d.features_note ? d.features_note : "");
+	train->rows_normalized = d.rows_normalized;
+	train->self_loops = d.self_loops;
+	train->unweighted = d.unweighted;
 	const hg_status status = build_train(train, &d);
 	if (status < 0) {
 		hg_train_free(train);
@@ -235,20 +299,43 @@ void hg_train_free(hg_train *train)
 	hg_step_free(train->step);
 	hg__evaluator_fini(&train->evaluator);
 	hg_tape_free(train->tape);
+	hg__train_batches_fini(train);
 	hg_optim_free(train->optim);
 	hg_model_free(train->model);
 	hg_params_free(train->params);
-	hg_tensor_free(train->targets.label);
-	for (int i = 0; i < HG__SPLITS; i++)
-		hg_tensor_free(train->targets.mask[i]);
+	hg__truth_fini(&train->truth, ctx);
 	hg__host_free(ctx, train->epoch_ms, (size_t)train->epoch_room * sizeof *train->epoch_ms);
+	hg__host_free(ctx, train->history, (size_t)train->history_room * sizeof *train->history);
 	hg__host_free(ctx, train, sizeof *train);
 	hg__context_release(ctx);
+}
+
+hg_status hg_train_target_scale(const hg_train *train, int64_t column, double *mean,
+                                double *deviation)
+{
+	if (!train)
+		return HG_ERR_ARG;
+	const struct hg__truth *t = &train->truth;
+	if (!mean || !deviation)
+		return hg__fail(train->ctx, HG_ERR_ARG, "train_target_scale: %s is NULL",
+		                mean ? "deviation" : "mean");
+	if (!t->target || column < 0 || column >= t->cols)
+		return hg__fail(train->ctx, HG_ERR_ARG,
+		                "train_target_scale: column is %lld, but the run learns %lld of targets",
+		                (long long)column, t->target ? (long long)t->cols : 0LL);
+	*mean = t->mean.data ? ((const double *)t->mean.data)[column] : 0.0;
+	*deviation = t->deviation.data ? ((const double *)t->deviation.data)[column] : 1.0;
+	return HG_OK;
 }
 
 hg_params *hg_train_params(hg_train *train)
 {
 	return train ? train->params : NULL;
+}
+
+hg_optim *hg_train_optim(hg_train *train)
+{
+	return train ? train->optim : NULL;
 }
 
 hg_model *hg_train_model(hg_train *train)

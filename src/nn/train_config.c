@@ -13,7 +13,8 @@ hg_train_config hg_train_config_default(const char *model)
 	                          .policy = hg_policy_fp16(),
 	                          .epochs = 200,
 	                          .eval_every = 1,
-	                          .step = step};
+	                          .step = step,
+	                          .schedule = HG_SCHEDULE_CONFIG_INIT};
 	const struct hg__model_kind *kind = hg__model_find(model);
 	if (kind) {
 		config.optim.lr = kind->training.lr;

@@ -17,17 +17,16 @@
 #include "nn/train.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "core/versioned.h"
+#include "nn/predict.h"
 
 /* The state of a run. */
 struct progress {
-	int64_t together;       /* the most epochs that ran without a wait */
-	int64_t skipped_before; /* steps that earlier runs had skipped */
-	int64_t longest;        /* the most epochs that the next group may have */
+	struct hg__train_sums sums; /* for the report */
+	int64_t longest;            /* the most epochs that the next group may have */
 };
 
 /* ---- a group of epochs ---- */
@@ -38,6 +37,7 @@ struct group {
 	int64_t ran;   /* epochs that ran; fewer than count if one of them stopped the others */
 	int64_t taken; /* evaluations on the board before the group */
 	double ms;     /* the time of one epoch */
+	struct hg__epoch batches; /* what the epoch of a run in batches did */
 };
 
 static int is_evaluated(const hg_train *t, int64_t epoch)
@@ -46,12 +46,15 @@ static int is_evaluated(const hg_train *t, int64_t epoch)
 }
 
 /* If every epoch is evaluated, the evaluation is part of the step and one launch holds several of
- * both. Otherwise an evaluation is a launch of its own, after the steps between two evaluations. */
+ * both. Otherwise an evaluation is a launch of its own, after the steps between two evaluations,
+ * and also where the host computes the metric. */
 static void step_prepare(hg_train *t)
 {
-	const int every = t->config.eval_every;
-	hg__step_limit(t->step, every > 1 ? every : HG_STEP_REMEMBERED);
-	hg__step_behind(t->step, every > 1 ? NULL : hg__evaluate_queue, &t->evaluator);
+	if (t->batches.all)
+		return;
+	const int every = t->config.eval_every, alone = every > 1 || hg__truth_on_host(&t->truth);
+	hg__step_limit(t->step, alone ? every : HG_STEP_REMEMBERED);
+	hg__step_behind(t->step, alone ? NULL : hg__evaluate_queue, &t->evaluator);
 }
 
 /* The epoch up to which steps are queued at once: the next evaluation, or the end of the group. */
@@ -59,6 +62,12 @@ static int64_t until_evaluation(const hg_train *t, int64_t epoch, int64_t last)
 {
 	const int64_t every = t->config.eval_every, next = epoch + every - epoch % every;
 	return next < last && !t->step->behind ? next : last;
+}
+
+/* The host waits here if it computes the metric. */
+static hg_status epoch_evaluate(hg_train *t)
+{
+	return hg__truth_on_host(&t->truth) ? hg__train_score(t) : hg__evaluate(&t->evaluator);
 }
 
 static hg_status epochs_queue(hg_train *t, int64_t before, int64_t count)
@@ -69,15 +78,9 @@ static hg_status epochs_queue(hg_train *t, int64_t before, int64_t count)
 		HG__TRY(hg__step_queue(t->step, next - epoch));
 		epoch = next;
 		if (is_evaluated(t, epoch) && !t->step->behind)
-			HG__TRY(hg__evaluate(&t->evaluator));
+			HG__TRY(epoch_evaluate(t));
 	}
 	return HG_OK;
-}
-
-static hg_status group_begin(hg_train *t)
-{
-	const unsigned forward = t->params->policy.replan ? (unsigned)HG__STOP_FORWARD : 0u;
-	return hg__step_begin_group(t->step, HG__STOP_OUTGROWN | forward);
 }
 
 /* Saves the state before a group that the caller may stop in the middle. */
@@ -99,10 +102,11 @@ static hg_status board_read(hg_train *t)
 static hg_status group_run(hg_train *t, struct group *g)
 {
 	int64_t before, after;
+	g->taken = t->seen.taken; /* evaluations on the host renew `seen` */
 	HG__TRY(hg__step_taken(t->step, &before));
-	HG__TRY(group_begin(t));
+	HG__TRY(hg__train_group_begin(t));
 	HG__TRY(begin_save(t, g->count));
-	if (!t->step->behind)
+	if (!t->step->behind && !hg__truth_on_host(&t->truth))
 		hg__evaluate_ready(&t->evaluator);
 	HG__TRY(hg_context_synchronize(t->ctx));
 	const double begin = hg__seconds();
@@ -111,10 +115,48 @@ static hg_status group_run(hg_train *t, struct group *g)
 	const double seconds = hg__seconds() - begin;
 	HG__TRY(hg__step_end_group(t->step));
 	HG__TRY(hg__step_taken(t->step, &after));
-	g->taken = t->seen.taken;
+	const int64_t best = t->seen.best.epoch;
 	HG__TRY(board_read(t));
+	if (t->seen.best.epoch != best)
+		t->best_recording = t->recordings;
 	g->ran = after - before;
 	g->ms = 1e3 * seconds / (double)g->ran;
+	return HG_OK;
+}
+
+/* The board counts epochs by steps, one for each. Before an evaluation of a run in batches its
+ * first step is moved, so that this many epochs have passed since then. */
+static hg_status board_align(hg_train *t, int64_t epoch)
+{
+	t->seen.first_step = hg__train_steps_after(t, epoch) - epoch;
+	return t->ctx->backend->copy_in(t->ctx, &t->board->first_step, &t->seen.first_step,
+	                                sizeof t->seen.first_step);
+}
+
+/* A run in batches has groups of one epoch. Its number since the weights were made decides the
+ * order of the graphs, so a run that goes on from a state has the orders of one that never
+ * stopped. */
+static hg_status epoch_run(hg_train *t, struct group *g)
+{
+	const int64_t before = t->first_step / hg__train_steps(t);
+	const int64_t best = t->seen.best.epoch;
+	g->taken = t->seen.taken;
+	g->ran = 1;
+	HG__TRY(hg_context_synchronize(t->ctx));
+	const double begin = hg__seconds();
+	HG__TRY(hg__train_epoch(t, before + g->first - 1, &g->batches));
+	if (is_evaluated(t, g->first)) {
+		HG__TRY(board_align(t, g->first));
+		HG__TRY(hg__train_evaluation_renew(t));
+		HG__TRY(epoch_evaluate(t));
+		t->params->may_stop = 1; /* where patience ends */
+		HG__TRY(hg__step_end_group(t->step));
+	}
+	HG__TRY(hg_context_synchronize(t->ctx));
+	g->ms = 1e3 * (hg__seconds() - begin);
+	HG__TRY(board_read(t));
+	if (t->seen.best.epoch != best)
+		t->best_recording = t->recordings;
 	return HG_OK;
 }
 
@@ -124,7 +166,7 @@ static hg_status group_undo(hg_train *t, const struct group *g, int64_t wanted)
 	if (wanted == g->ran)
 		return HG_OK;
 	HG__TRY(hg__saved_restore(&t->begin));
-	HG__TRY(group_begin(t));
+	HG__TRY(hg__train_group_begin(t));
 	HG__TRY(epochs_queue(t, g->first - 1, wanted));
 	HG__TRY(hg__step_end_group(t->step));
 	return board_read(t);
@@ -161,6 +203,26 @@ static const struct hg__score_note *note_of(const hg_train *t, const struct grou
 	return NULL;
 }
 
+/* What the steps of an epoch did. */
+static hg_status steps_report(hg_train *t, const struct group *g, int64_t epoch,
+                              hg_train_event *event)
+{
+	const struct hg__epoch *e = &g->batches;
+	event->steps = hg__train_steps(t);
+	if (t->batches.all) {
+		event->loss = e->loss;
+		event->step = e->step;
+		event->skipped = e->skipped;
+		event->overflowed = e->overflowed;
+		event->prepare_ms = 1e3 * e->prepare_seconds;
+		return HG_OK;
+	}
+	HG__TRY(hg_step_read(t->step, g->first + g->ran - 1 - epoch, &event->loss, &event->step));
+	event->skipped = !event->step.applied;
+	event->overflowed = event->step.reason == HG_STEP_SKIPPED_FORWARD;
+	return HG_OK;
+}
+
 /* Reports one epoch of a group. HG_INFO_STOPPED: the caller's function asks to stop. */
 static hg_status epoch_report(hg_train *t, const struct group *g, int64_t epoch,
                               hg_train_event *event)
@@ -176,22 +238,26 @@ static hg_status epoch_report(hg_train *t, const struct group *g, int64_t epoch,
 	event->train_accuracy = note ? hg__accuracy_of(&note->counts, HG__SPLIT_TRAIN) : (double)NAN;
 	event->val_accuracy = note ? hg__accuracy_of(&note->counts, HG__SPLIT_VAL) : (double)NAN;
 	event->test_accuracy = note ? hg__accuracy_of(&note->counts, HG__SPLIT_TEST) : (double)NAN;
+	event->train_metric = note ? note->metric[HG__SPLIT_TRAIN] : (double)NAN;
+	event->val_metric = note ? note->metric[HG__SPLIT_VAL] : (double)NAN;
+	event->test_metric = note ? note->metric[HG__SPLIT_TEST] : (double)NAN;
 	event->nonfinite_logits = note ? note->counts.nonfinite : 0;
 	HG__TRY(epoch_note(t, event->epoch, g->ms));
-	HG__TRY(hg_step_read(t->step, g->first + g->ran - 1 - epoch, &event->loss, &event->step));
+	HG__TRY(steps_report(t, g, epoch, event));
+	HG__TRY(hg__train_note_epoch(t, event));
 	t->in_progress = 1;
 	const int stop = c->progress && c->progress(c->user, event);
 	t->in_progress = 0;
 	return stop ? HG_INFO_STOPPED : HG_OK;
 }
 
-/* Changes the tapes if the last epoch requires it. It does so also where the caller stops, so that
- * a later run starts with tapes that fit. */
+/* Changes the tapes if the last epoch requires it; one in batches has done that after each step. It
+ * does so also where the caller stops, so that a later run starts with tapes that fit. */
 static hg_status replan_if_needed(hg_train *t, const hg_train_event *event)
 {
 	const int overflowed = event->step.reason == HG_STEP_SKIPPED_FORWARD;
 	int replanned = 0;
-	if (overflowed || event->step.outgrown)
+	if (!t->batches.all && (overflowed || event->step.outgrown))
 		HG__TRY(hg__train_replan(t, event->step.outgrown, overflowed ? &event->step : NULL,
 		                         &replanned));
 	if (replanned)
@@ -201,10 +267,19 @@ static hg_status replan_if_needed(hg_train *t, const hg_train_event *event)
 
 /* The next group may be twice as long as this one. If this one was stopped the next has a single
  * epoch: where epoch after epoch stops, little is then queued for nothing. */
-static void length_note(struct progress *p, const struct group *g)
+static void length_note(const hg_train *t, struct progress *p, const struct group *g)
 {
-	p->together = g->ran > p->together ? g->ran : p->together;
+	const int64_t every = t->config.eval_every,
+	              most = hg__truth_on_host(&t->truth) && every < g->ran ? every : g->ran;
+	p->sums.together = most > p->sums.together ? most : p->sums.together;
 	p->longest = g->ran < g->count ? 1 : 2 * g->count > p->longest ? 2 * g->count : p->longest;
+}
+
+static void sums_add(struct hg__train_sums *sums, const hg_train_event *event)
+{
+	sums->steps += event->steps;
+	sums->ms += event->epoch_ms;
+	sums->prepare_ms += event->prepare_ms;
 }
 
 /* event: the last epoch that was reported. HG_INFO_STOPPED: the caller's function asked to stop. */
@@ -213,12 +288,15 @@ static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *eve
 	for (int64_t done = 0; done < t->config.epochs && !t->seen.out_of_patience;) {
 		const int64_t left = t->config.epochs - done;
 		const int64_t most = left < p->longest ? left : p->longest;
-		struct group g = {.first = done + 1, .count = hg__step_ready(t->step, most)};
-		HG__TRY(group_run(t, &g));
-		length_note(p, &g);
+		struct group g = {.first = done + 1, .count = 1};
+		if (!t->batches.all)
+			g.count = hg__step_ready(t->step, most);
+		HG__TRY(t->batches.all ? epoch_run(t, &g) : group_run(t, &g));
+		length_note(t, p, &g);
 		hg_status status = HG_OK;
 		for (int64_t i = 1; status == HG_OK && i <= g.ran; i++) {
 			status = epoch_report(t, &g, ++done, event);
+			sums_add(&p->sums, event);
 			if (status == HG_INFO_STOPPED)
 				HG__TRY(group_undo(t, &g, i));
 		}
@@ -232,64 +310,20 @@ static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *eve
 
 /* ---- a run ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
-/* The lower median. Sorts the values. */
-static double median(double *values, int count)
-{
-	qsort(values, (size_t)count, sizeof *values, by_value);
-	return values[(count - 1) / 2];
-}
-
-static hg_status report_fill(hg_train *t, const struct progress *p, const hg_train_event *last,
-                             hg_train_report *report)
-{
-	const struct hg__score_note *best = &t->seen.best;
-	hg_memory_info memory = HG_MEMORY_INFO_INIT;
-	hg_plan_info plan = HG_PLAN_INFO_INIT;
-	hg_step_launch launch = HG_STEP_LAUNCH_INIT;
-	hg_observer observer = HG_OBSERVER_INIT;
-	HG__TRY(hg_context_memory(t->ctx, &memory));
-	HG__TRY(hg_tape_plan(t->tape, &plan));
-	HG__TRY(hg_step_get_launch(t->step, &launch));
-	HG__TRY(hg_step_observer(t->step, &observer));
-	const hg_train_report ours = {.size = sizeof ours,
-	                              .epochs_run = last->epoch,
-	                              .best_epoch = (int)best->epoch,
-	                              .best_val_accuracy =
-	                                  hg__accuracy_of(&best->counts, HG__SPLIT_VAL),
-	                              .test_accuracy = hg__accuracy_of(&best->counts, HG__SPLIT_TEST),
-	                              .final_loss = last->loss,
-	                              .epoch_ms_median = median(t->epoch_ms, last->epoch),
-	                              .peak_bytes = memory.peak_bytes,
-	                              .state_bytes = plan.state_bytes,
-	                              .arena_bytes = plan.arena_bytes,
-	                              .steps_skipped = last->step.skipped - p->skipped_before,
-	                              .loss_scale_final = last->step.loss_scale,
-	                              .loss_finite = isfinite(last->loss) != 0,
-	                              .nonfinite_logits = best->counts.nonfinite,
-	                              .captured = launch.captured,
-	                              .epochs_together = (int)p->together,
-	                              .replans = t->replans,
-	                              .casts = plan.casts,
-	                              .headroom = observer.headroom,
-	                              .headroom_name = observer.headroom_name,
-	                              .rescaled = plan.rescaled,
-	                              .promoted = plan.promoted};
-	return hg__struct_write(report, &ours, sizeof ours) ? HG_OK : HG_ERR_ARG;
-}
-
 /* Moves the weights of the best epoch to the masters. Those of the last step stay available for
- * hg_train_get_state. */
-static hg_status best_take(hg_train *t)
+ * hg_train_get_state. If the tapes were recorded again since that epoch, they round elsewhere, so
+ * these weights are evaluated once more: what is reported is what they and the final tapes give.
+ * The board keeps what was found first, with which later epochs are compared, so that a run does
+ * the same with and without a stop in between. */
+static hg_status best_take(hg_train *t, struct hg__score_note *best)
 {
+	*best = t->seen.best;
 	HG__TRY(hg__best_swap(&t->best));
 	t->swapped = 1;
-	return HG_OK;
+	if (t->best_recording == t->recordings)
+		return HG_OK;
+	return hg__truth_on_host(&t->truth) ? hg__train_score_again(t, best)
+	                                    : hg__evaluate_again(&t->evaluator, &t->seen, best);
 }
 
 /* Starts a new run on the board. */
@@ -298,12 +332,20 @@ static hg_status board_begin(hg_train *t)
 	const struct hg__board fresh = {.epochs = t->config.epochs,
 	                                .every = t->config.eval_every,
 	                                .patience = t->config.patience,
-	                                .validates = t->targets.mask[HG__SPLIT_VAL] != NULL,
-	                                .top_accuracy = -INFINITY,
+	                                .validates = t->truth.has[HG__SPLIT_VAL],
+	                                .falls = !hg_metric_rises(t->truth.metric),
+	                                .top_metric = -INFINITY,
 	                                .low_loss = INFINITY};
 	t->seen = fresh;
+	/* only the first run after hg_train_set_state goes on; a later one looks for its own best */
+	if (t->own_best)
+		t->best_before = (hg_state_best){.step = 0};
+	t->own_best = 1;
+	t->seen.best = hg__train_best_before(t);
 	HG__TRY(t->ctx->backend->copy_out(t->ctx, &t->seen.first_step, &t->params->step->step,
 	                                  sizeof t->seen.first_step));
+	t->first_step = t->seen.first_step;
+	HG__TRY(hg__train_schedule(t, t->seen.first_step));
 	return t->ctx->backend->copy_in(t->ctx, t->board, &t->seen, sizeof t->seen);
 }
 
@@ -312,10 +354,12 @@ static hg_status evaluate_once(hg_train *t, hg_train_event *last)
 {
 	if (t->seen.best.epoch)
 		return HG_OK;
-	t->seen.every = 1;
+	t->seen.every = t->seen.unseen = 1;
+	t->seen.first_step = hg__train_steps_after(t, last->epoch) - last->epoch;
 	HG__TRY(t->ctx->backend->copy_in(t->ctx, t->board, &t->seen, sizeof t->seen));
-	HG__TRY(hg__evaluate(&t->evaluator));
+	HG__TRY(epoch_evaluate(t));
 	HG__TRY(board_read(t));
+	t->best_recording = t->recordings;
 	last->nonfinite_logits = t->seen.best.counts.nonfinite;
 	return HG_OK;
 }
@@ -337,9 +381,10 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 		                "make a new hg_train");
 	struct progress progress = {.longest = HG_STEP_REMEMBERED};
 	hg_train_event last;
+	struct hg__score_note best;
 	hg_step_info before = HG_STEP_INFO_INIT;
 	HG__TRY(hg_optim_info(train->optim, &before));
-	progress.skipped_before = before.skipped;
+	progress.sums.skipped_before = before.skipped;
 	train->swapped = 0;
 	HG__TRY(board_begin(train));
 	step_prepare(train);
@@ -350,40 +395,21 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 	}
 	HG__TRY(status);
 	HG__TRY(evaluate_once(train, &last));
-	HG__TRY(best_take(train));
-	HG__TRY(report_fill(train, &progress, &last, report));
+	HG__TRY(best_take(train, &best));
+	HG__TRY(hg__train_report(train, &progress.sums, &last, &best, report));
 	return status;
-}
-
-/* The column of the first largest logit that is not a NaN; -1 if there is none. */
-static int32_t argmax(const float *logits, int64_t cols)
-{
-	int32_t best = -1;
-	for (int32_t c = 0; c < cols; c++)
-		if (!isnan(logits[c]) && (best < 0 || logits[c] > logits[best]))
-			best = c;
-	return best;
 }
 
 hg_status hg_train_predict(hg_train *train, int32_t *prediction, float *logits)
 {
 	if (!train)
 		return HG_ERR_ARG;
-	if (!prediction)
-		return hg__fail(train->ctx, HG_ERR_ARG, "train_predict: prediction is NULL");
-	HG__TRY(hg_tape_forward(train->evaluator.tape));
-	const hg_tensor *value = hg_tape_value(train->evaluator.tape, train->evaluator.logits);
-	const int64_t rows = hg_tensor_rows(value), cols = hg_tensor_cols(value);
-	void *host = NULL;
-	HG__TRY(
-	    hg__host_alloc(train->ctx, (size_t)(rows * cols), sizeof(float), "train: logits", &host));
-	const float *scores = host;
-	const hg_status status = hg_tensor_download(value, host, HG_F32);
-	for (int64_t i = 0; status >= 0 && i < rows; i++) {
-		prediction[i] = argmax(scores + i * cols, cols);
-		for (int64_t c = 0; logits && c < cols; c++)
-			logits[i * cols + c] = scores[i * cols + c];
-	}
-	hg__host_free(train->ctx, host, (size_t)(rows * cols) * sizeof(float));
-	return status;
+	if (!prediction && !(logits && train->truth.target))
+		return hg__fail(train->ctx, HG_ERR_ARG, "train_predict: %s is NULL",
+		                train->truth.target && !logits ? "logits" : "prediction");
+	HG__TRY(hg__predict(train->ctx, train->evaluator.tape, train->evaluator.logits, prediction,
+	                    logits));
+	if (logits)
+		hg__truth_undo(&train->truth, logits);
+	return HG_OK;
 }

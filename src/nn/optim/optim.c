@@ -179,6 +179,7 @@ hg_status hg_optim_create(hg_params *params, const hg_optim_config *config, hg_o
 	hg_optim *optim = memory;
 	optim->params = params;
 	optim->config = ours;
+	optim->schedule = (hg_schedule_config)HG_SCHEDULE_CONFIG_INIT;
 	const hg_status status = build_optim(optim);
 	if (status < 0) {
 		hg_optim_free(optim);
@@ -328,6 +329,7 @@ hg_status hg__optim_report(const hg_optim *optim, const struct hg__step_note *no
 	ours.outgrown = note->outgrown < optim->count ? optim->param[note->outgrown]->name : NULL;
 	ours.overflow_node = hg__overflow_node(note->overflow_found);
 	ours.overflow_amax = hg__overflow_amax(note->overflow_found);
+	ours.lr_factor = note->rate;
 	ours.first_nonfinite = note->first_nonfinite >= 0 && note->first_nonfinite < optim->count
 	                           ? optim->param[note->first_nonfinite]->name
 	                           : NULL;

@@ -22,6 +22,7 @@ struct hg_optim {
 	void *group_device;
 	void *moments; /* device: m and v of every tensor, each in its master's layout */
 	size_t moments_bytes;
+	hg_schedule_config schedule; /* the copy that steps read is in params->step */
 };
 
 /* The two halves of hg_optim_step. The first checks the gradients. The second applies or skips the
@@ -38,6 +39,9 @@ HG_NODISCARD hg_status hg__optim_ready(hg_optim *optim);
  * calling function, for the message. */
 HG_NODISCARD hg_status hg__optim_report(const hg_optim *optim, const struct hg__step_note *note,
                                         const char *who, hg_step_info *info);
+
+/* Puts a schedule without a fault in place, from the next step on. */
+HG_NODISCARD hg_status hg__optim_schedule(hg_optim *optim, const hg_schedule_config *schedule);
 
 /* HG_OK, or HG_ERR_ARG with the name of the bad field. */
 HG_NODISCARD hg_status hg__optim_check(hg_context *ctx, const hg_optim_config *config);

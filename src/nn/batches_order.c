@@ -1,0 +1,54 @@
+/* The order of the graphs of a dataset in an epoch, and how it falls into batches. */
+#include <string.h>
+
+#include "core/rng.h"
+#include "nn/batches.h"
+
+int64_t hg_batches_graphs(const hg_batches *b)
+{
+	return b ? b->count : 0;
+}
+
+int64_t hg_batches_count(const hg_batches *b)
+{
+	return b ? (b->count - 1) / b->per_batch + 1 : 0;
+}
+
+/* "order" in ASCII: orders have a stream of random numbers of their own. */
+#define ORDER_STREAM 0x6F72646572u
+
+/* A number in [0, n), n < 2^32: the upper part of n times a random number of 64 bits, so no value
+ * is more probable than another by more than n / 2^64. */
+static int64_t draw_below(uint64_t key, int64_t position, int64_t epoch, int64_t n)
+{
+	const struct hg__rng4 r =
+	    hg__philox(key, (uint32_t)position, (uint32_t)((uint64_t)position >> 32), (uint32_t)epoch,
+	               (uint32_t)((uint64_t)epoch >> 32));
+	const uint64_t low = (uint64_t)r.w[0] * (uint64_t)n, high = (uint64_t)r.w[1] * (uint64_t)n;
+	return (int64_t)((high + (low >> 32)) >> 32);
+}
+
+void hg__batches_shuffle(const hg_batches *b, int64_t epoch, int64_t *order)
+{
+	const uint64_t key = hg__rng_key(hg__rng_key(b->seed, ORDER_STREAM), 0);
+	memcpy(order, b->chosen.data, (size_t)b->count * sizeof *order);
+	for (int64_t i = b->count - 1; i > 0 && epoch >= 0; i--) {
+		const int64_t j = draw_below(key, i, epoch, i + 1), aside = order[i];
+		order[i] = order[j];
+		order[j] = aside;
+	}
+}
+
+hg_status hg_batches_order(const hg_batches *b, int64_t epoch, int64_t *order)
+{
+	if (!b)
+		return HG_ERR_ARG;
+	if (!order || epoch < HG_BATCHES_IN_ORDER)
+		return hg__fail(b->ctx, HG_ERR_ARG,
+		                order ? "batches_order: epoch is %lld, expected at least 0, or "
+		                        "HG_BATCHES_IN_ORDER"
+		                      : "batches_order: order is NULL",
+		                (long long)epoch);
+	hg__batches_shuffle(b, epoch, order);
+	return HG_OK;
+}

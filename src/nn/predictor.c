@@ -1,0 +1,250 @@
+/* A model with the weights of a state, and what its tapes assumed. */
+#include "halfgraph/predictor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/buffer.h"
+#include "core/context.h"
+#include "nn/predict.h"
+#include "nn/state.h"
+
+struct hg_predictor {
+	hg_context *ctx;
+	hg_params *params;
+	hg_model *model;
+	hg_state *state; /* settings and best epoch of the run */
+	hg_loss loss;
+	struct hg__buffer mean, deviation; /* double [out_features]; empty: not standardised */
+};
+
+/* ---- making ---- */
+
+static hg_status nomem(hg_context *ctx)
+{
+	return hg__fail(ctx, HG_ERR_NOMEM, "predictor: %s", hg_status_text(HG_ERR_NOMEM));
+}
+
+/* What is told of the run outlives the state. */
+static hg_status copy_facts(hg_context *ctx, const hg_state *state, hg_state **copy)
+{
+	if (hg_state_create(copy) < 0)
+		return nomem(ctx);
+	(*copy)->best = state->best;
+	(*copy)->step = state->step;
+	(*copy)->loss_scale = state->loss_scale;
+	for (int64_t i = 0; i < state->settings; i++)
+		if (hg_state_add_setting(*copy, &state->setting[i]) < 0)
+			return nomem(ctx);
+	return HG_OK;
+}
+
+/* A state of version 0.1.0 does not tell its loss. */
+static hg_status take_task(hg_predictor *p, const hg_state *state)
+{
+	const hg_setting *loss = hg_state_find_setting(state, "train.loss");
+	if (loss && (loss->kind != HG_SETTING_INTEGER || loss->integer < HG_LOSS_CROSS_ENTROPY ||
+	             loss->integer > HG_LOSS_MAE))
+		return hg__fail(p->ctx, HG_ERR_ARG, "%s: the setting train.loss is not an hg_loss",
+		                hg__state_origin(state));
+	p->loss = loss ? (hg_loss)loss->integer : HG_LOSS_CROSS_ENTROPY;
+	return HG_OK;
+}
+
+static hg_status take_number(const hg_predictor *p, const hg_state *state, const char *what,
+                             int64_t column, double *value)
+{
+	char name[48];
+	(void)snprintf(name, sizeof name, "target.%s %lld", what, (long long)column);
+	const hg_setting *s = hg_state_find_setting(state, name);
+	if (!s || s->kind != HG_SETTING_REAL)
+		return hg__fail(p->ctx, HG_ERR_ARG, "%s: the setting %s is %s: not the state of a run",
+		                hg__state_origin(state), name, s ? "of another type" : "missing");
+	*value = s->real;
+	return HG_OK;
+}
+
+/* How real targets were standardised. A run on targets as they are notes nothing. */
+static hg_status take_scale(hg_predictor *p, const hg_state *state)
+{
+	const int64_t cols = hg_model_get_config(p->model)->out_features;
+	if (!hg_state_find_setting(state, "target.mean 0"))
+		return HG_OK;
+	HG__TRY(hg__buffer_host(p->ctx, cols, sizeof(double), "predictor: mean", &p->mean));
+	HG__TRY(hg__buffer_host(p->ctx, cols, sizeof(double), "predictor: deviation", &p->deviation));
+	double *mean = p->mean.data, *deviation = p->deviation.data;
+	for (int64_t c = 0; c < cols; c++) {
+		HG__TRY(take_number(p, state, "mean", c, &mean[c]));
+		HG__TRY(take_number(p, state, "deviation", c, &deviation[c]));
+	}
+	return HG_OK;
+}
+
+static hg_status make_model(hg_predictor *p, const hg_state *state)
+{
+	hg_policy policy = hg_policy_fp16();
+	hg_model_config config;
+	HG__TRY(hg__state_read_policy(state, p->ctx, &policy));
+	HG__TRY(hg__state_read_model(state, p->ctx, &config));
+	HG__TRY(hg_params_create(p->ctx, &policy, &p->params));
+	HG__TRY(hg_model_create(p->params, &config, &p->model));
+	HG__TRY(hg__state_check_shapes(p->params, state));
+	return hg__state_check_names(p->params, p->state, state);
+}
+
+/* The weights of the best epoch, or the last ones. */
+static hg_status take_weights(const hg_params *params, const hg_state *state)
+{
+	const size_t largest = hg__state_largest(params);
+	void *staging = NULL;
+	hg_status status = HG_OK;
+	HG__TRY(hg__host_alloc(params->ctx, largest, 1, "predictor: staging", &staging));
+	for (int64_t i = 0; status >= 0 && i < params->count; i++) {
+		const hg_param *p = params->item[i];
+		const hg_state_tensor *t = hg_state_find_tensor(state, p->name);
+		const struct hg__mat *mat = &p->master->mat;
+		status =
+		    hg__state_upload(params->ctx, mat, mat->data, t->best ? t->best : t->master, staging);
+		if (status >= 0)
+			status = hg__param_narrow(p);
+	}
+	hg__host_free(params->ctx, staging, largest);
+	return status;
+}
+
+/* Promotions and reaches, so that tapes are recorded as those of the run were. */
+static hg_status take_basis(hg_params *params, const hg_state *state)
+{
+	struct hg__basis basis;
+	HG__TRY(hg__basis_make(params, state, &basis));
+	hg__basis_swap(params, &basis);
+	hg__basis_fini(params->ctx, &basis);
+	return HG_OK;
+}
+
+static hg_status fill(hg_predictor *p, const hg_state *state)
+{
+	HG__TRY(take_task(p, state));
+	HG__TRY(copy_facts(p->ctx, state, &p->state));
+	HG__TRY(make_model(p, state));
+	HG__TRY(take_scale(p, state));
+	HG__TRY(take_basis(p->params, state));
+	return take_weights(p->params, state);
+}
+
+/* HG_INFO_DIFFERS if the last bits may be others than those of the run. */
+static hg_status compare(const hg_predictor *p, const hg_state *state)
+{
+	static const char *const names[] = {"library", "device", "separate_ops"};
+	char found[80], expected[80];
+	hg_state *ours = NULL;
+	if (hg_state_create(&ours) < 0)
+		return nomem(p->ctx);
+	hg_status status = hg__state_note_context(ours, p->ctx);
+	for (size_t k = 0; status == HG_OK && k < sizeof names / sizeof *names; k++) {
+		const hg_setting *differs = hg__state_difference(ours, state, names[k]);
+		if (!differs)
+			continue;
+		hg__setting_text(hg_state_find_setting(state, names[k]), found, sizeof found);
+		hg__setting_text(differs, expected, sizeof expected);
+		status = hg__fail(p->ctx, HG_INFO_DIFFERS,
+		                  "%s is %s in %s, here it is %s: logits may differ in their last bits",
+		                  names[k], found, hg__state_origin(state), expected);
+	}
+	hg_state_free(ours);
+	return status;
+}
+
+hg_status hg_predictor_create(hg_context *ctx, const hg_state *state, hg_predictor **out)
+{
+	if (out)
+		*out = NULL;
+	if (!ctx)
+		return HG_ERR_ARG;
+	if (!state || !out)
+		return hg__fail(ctx, HG_ERR_ARG, "predictor: %s is NULL", state ? "predictor" : "state");
+	const char *fault = hg_state_fault(state);
+	if (fault)
+		return hg__fail(ctx, HG_ERR_ARG, "%s: %s", hg__state_origin(state), fault);
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_predictor), "predictor", &memory));
+	hg_predictor *p = memory;
+	p->ctx = ctx;
+	hg__context_hold(ctx);
+	hg_status status = fill(p, state);
+	if (status >= 0)
+		status = compare(p, state);
+	if (status < 0) {
+		hg_predictor_free(p);
+		return status;
+	}
+	*out = p;
+	return status;
+}
+
+void hg_predictor_free(hg_predictor *p)
+{
+	if (!p)
+		return;
+	hg_context *ctx = p->ctx;
+	hg_model_free(p->model);
+	hg_params_free(p->params);
+	hg_state_free(p->state);
+	hg__buffer_free(ctx, &p->mean);
+	hg__buffer_free(ctx, &p->deviation);
+	hg__host_free(ctx, p, sizeof *p);
+	hg__context_release(ctx);
+}
+
+/* ---- use ---- */
+
+static hg_status record_and_run(hg_predictor *p, hg_tape *tape, const hg_model_input *input,
+                                int32_t *prediction, float *logits)
+{
+	const hg_var scores = hg_model_record(p->model, tape, input);
+	HG__TRY(hg_tape_compile(tape, scores));
+	HG__TRY(hg__predict(p->ctx, tape, scores, prediction, logits));
+	if (logits && p->mean.data)
+		hg__targets_undo(logits, hg_tensor_rows(hg_tape_value(tape, scores)),
+		                 hg_model_get_config(p->model)->out_features, p->mean.data,
+		                 p->deviation.data);
+	return HG_OK;
+}
+
+hg_status hg_predictor_run(hg_predictor *p, const hg_model_input *input, int32_t *prediction,
+                           float *logits)
+{
+	hg_tape *tape = NULL;
+	if (!p)
+		return HG_ERR_ARG;
+	const int classes = p->loss == HG_LOSS_CROSS_ENTROPY;
+	if (!input || (classes ? !prediction : !logits))
+		return hg__fail(p->ctx, HG_ERR_ARG, "predictor_run: %s is NULL",
+		                !input    ? "input"
+		                : classes ? "prediction"
+		                          : "logits");
+	HG__TRY(hg_tape_create(p->params, HG_EVAL, &tape));
+	const hg_status status = record_and_run(p, tape, input, prediction, logits);
+	hg_tape_free(tape);
+	return status;
+}
+
+const hg_state *hg_predictor_state(const hg_predictor *p)
+{
+	return p ? p->state : NULL;
+}
+
+hg_loss hg_predictor_loss(const hg_predictor *p)
+{
+	return p ? p->loss : HG_LOSS_CROSS_ENTROPY;
+}
+
+hg_params *hg_predictor_params(const hg_predictor *p)
+{
+	return p ? p->params : NULL;
+}
+
+hg_model *hg_predictor_model(const hg_predictor *p)
+{
+	return p ? p->model : NULL;
+}

@@ -1,0 +1,70 @@
+/* The batches of a training run: what is learnt of them, and which one is in place. */
+#include <string.h>
+
+#include "nn/train.h"
+
+/* The tensors that a step reads of what is learnt: rows of hg_batches_config. */
+enum { ROW_TRUTH = 0, ROW_MASK = 1 };
+
+static hg_status batches_make(hg_train *t, const hg_train_data *d, uint8_t *chosen)
+{
+	hg_batches_config c = HG_BATCHES_CONFIG_INIT;
+	hg__truth_choose(&t->truth, d, chosen);
+	c.input = t->input;
+	c.row[ROW_TRUTH] = t->truth.label ? t->truth.label : t->truth.target;
+	c.row[ROW_MASK] = t->truth.mask[HG__SPLIT_TRAIN];
+	c.chosen = chosen;
+	c.graphs = t->config.batch_graphs;
+	c.seed = t->ctx->seed;
+	return hg_batches_create(t->ctx, &c, &t->batches.all);
+}
+
+hg_status hg__train_batches_init(hg_train *t, const hg_train_data *d)
+{
+	struct hg__buffer chosen = {0};
+	if (!t->config.batch_graphs)
+		return HG_OK;
+	HG__TRY(hg__buffer_host(t->ctx, t->truth.rows, 1, "train: graphs that are learnt", &chosen));
+	const hg_status status = batches_make(t, d, chosen.data);
+	hg__buffer_free(t->ctx, &chosen);
+	return status < 0 ? status : hg__train_batches_load(t, 0, 0);
+}
+
+void hg__train_batches_fini(hg_train *t)
+{
+	struct hg__train_batches *b = &t->batches;
+	hg_batches_free(b->all);
+	hg__buffer_free(t->ctx, &b->arena);
+	hg__watch_past_fini(t->ctx, &b->past);
+	*b = (struct hg__train_batches){.all = NULL};
+}
+
+/* hg_batches gives rows as constants; what is learnt reads them alone. */
+static hg_tensor *row_of(const struct hg__train_batches *b, int row)
+{
+	hg_tensor *tensor;
+	memcpy(&tensor, &b->batch.row[row], sizeof tensor);
+	return tensor;
+}
+
+hg_status hg__train_batches_load(hg_train *t, int64_t epoch, int64_t k)
+{
+	struct hg__train_batches *b = &t->batches;
+	b->batch = (hg_batch){.size = sizeof b->batch};
+	HG__TRY(hg_batches_load(b->all, epoch, k, &b->batch));
+	b->truth = t->truth;
+	b->truth.rows = b->batch.graphs;
+	*(t->truth.label ? &b->truth.label : &b->truth.target) = row_of(b, ROW_TRUTH);
+	b->truth.mask[HG__SPLIT_TRAIN] = row_of(b, ROW_MASK);
+	return HG_OK;
+}
+
+int64_t hg__train_steps(const hg_train *t)
+{
+	return t->batches.all ? hg_batches_count(t->batches.all) : 1;
+}
+
+int64_t hg__train_steps_after(const hg_train *t, int64_t epoch)
+{
+	return t->first_step + epoch * hg__train_steps(t);
+}
