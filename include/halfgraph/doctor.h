@@ -214,7 +214,8 @@ typedef struct hg_finding {
 	/** [runnings], the running sum in the order of its terms: about 200 points, with those around
 	 * partial_at */
 	const hg_running *running;
-	int runnings; /**< number of points; 0: the element is not a sum */
+	int runnings;   /**< number of points; 0: the element is not a sum */
+	int over_edges; /**< 1: the addends are values of edges, and the row of a term is its edge */
 } hg_finding;
 
 /** Names the row of a finding for the reader, instead of "node 5".

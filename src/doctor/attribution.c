@@ -3,7 +3,8 @@
 #include "doctor/finding.h"
 
 /* Names the op at fault inside a fused chain, because the user wrote the single ops. They are the
- * parts of the chain, in this order: spmm; add or combine; bias_add; an activation; dropout.
+ * parts of the chain, in this order: spmm; add or combine; bias_add; an activation; dropout. In
+ * place of the first two there may be attention.
  *
  *     forward     The last part that took the element over the limit. Between the parts numbers are
  *                 f32; only the result is narrowed.

@@ -112,6 +112,10 @@ hg_status hg_doctor_create_train(hg_train *train, const hg_doctor_config *config
 		return HG_ERR_ARG;
 	if (!doctor)
 		return hg__fail(train->ctx, HG_ERR_ARG, "doctor: doctor is NULL");
+	if (train->batches.all)
+		return hg__fail(train->ctx, HG_ERR_UNSUPPORTED,
+		                "doctor: the run is in batches of graphs, whose steps are gone when they "
+		                "could be examined: train without batch_graphs");
 	HG__TRY(create(train->params, train->optim, config, doctor));
 	(*doctor)->train = train;
 	return HG_OK;

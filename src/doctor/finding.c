@@ -121,6 +121,7 @@ static hg_status name_op_at_fault(struct hg__replay *replay, const struct hg__re
 	finding->op = origin.op;
 	f->op = origin.op->name;
 	f->op_words = origin.op->words;
+	f->over_edges = (hg__about(origin.op)->traits & HG__SUMS_EDGES) != 0;
 	f->layer = origin.layer;
 	return hg__result_name(replay, r, &f->tensor);
 }

@@ -18,12 +18,14 @@ struct headline {
 
 /* ---- what happened ---- */
 
-/* What a sum adds up: products along a row, rows of neighbours, rows of a graph's nodes, or any
- * other rows. */
+/* What a sum adds up: products along a row, rows of neighbours, of edges or of a graph's nodes,
+ * or any other rows. */
 static const char *name_of_terms(const hg_finding *f)
 {
 	if (f->along_columns)
 		return "products";
+	if (f->over_edges)
+		return "edges";
 	return f->row_is == HG_ROW_NODE ? "neighbours" : f->row_is == HG_ROW_GRAPH ? "nodes" : "terms";
 }
 

@@ -10,12 +10,12 @@ static void set_head_of(const struct hg__node *node, int operand, int64_t cols, 
 	static const char *const end[] = {
 	    [HG__OF_NEITHER] = "", [HG__OF_DESTINATION] = "destination", [HG__OF_SOURCE] = "source"};
 	const struct hg__about *about = hg__about(node->op);
-	struct hg__heads_in in;
+	struct hg__heads_in in = {0};
 	if (!about->heads || !about->heads(node, operand, cols, &in))
 		return;
 	if (in.of == HG__OF_BOTH)
 		in.of = f->col < in.heads ? HG__OF_DESTINATION : HG__OF_SOURCE;
-	f->head = (int32_t)(f->col % in.heads);
+	f->head = (int32_t)(f->col / (in.each ? in.each : 1) % in.heads);
 	f->head_of = end[in.of];
 }
 

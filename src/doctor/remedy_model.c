@@ -36,7 +36,7 @@ int hg__fit_norm_right(const struct hg__remedy_query *q, char option[HG__OPTION]
 
 int hg__fit_mean(const struct hg__remedy_query *q, char option[HG__OPTION])
 {
-	return is_model(q, "gin") && is_aggregation(q) &&
+	return (is_model(q, "gin") || is_model(q, "gine")) && is_aggregation(q) &&
 	       q->replay->config->model.aggregate != HG_NORM_RIGHT &&
 	       hg__write_option(option, "--aggregate mean");
 }

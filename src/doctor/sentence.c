@@ -19,7 +19,8 @@ struct sentence {
 
 /* ---- where ---- */
 
-/* An attention head, and of which end of the edge; or a column by what it is. */
+/* An attention head, and of which end of the edge it has the scores; or a column by what it is. The
+ * values of a node have several columns for each head, so both are said. */
 static void say_column(struct sentence *s)
 {
 	static const char *const kind[] = {[HG_ROW_NODE] = "feature",
@@ -30,7 +31,7 @@ static void say_column(struct sentence *s)
 	const hg_finding *f = s->f;
 	if (f->head >= 0)
 		SAY(s, ", %s%shead %d", f->head_of, *f->head_of ? " " : "", (int)f->head);
-	else
+	if (f->head < 0 || (f->row_is == HG_ROW_NODE && !*f->head_of))
 		SAY(s, ", %s %" PRId64, kind[f->row_is], f->col);
 }
 
@@ -104,7 +105,8 @@ static void say_sum(struct sentence *s)
 		SAY(s, "; it is a sum of %" PRId64 " terms", f->terms);
 	if (f->tops && !s->place)
 		SAY(s, ", the largest of which is %.6g = %.6g * %.6g from row %" PRId64 ", column %" PRId64,
-		    f->top[0].value, f->top[0].factor, f->top[0].operand, f->top[0].row, f->top[0].col);
+		    without_sign(f->top[0].value), without_sign(f->top[0].factor),
+		    without_sign(f->top[0].operand), f->top[0].row, f->top[0].col);
 }
 
 /* The running sum may still have to be multiplied by the factor of the row. */
@@ -132,8 +134,8 @@ static double largest_held(const hg_finding *f)
 static void say_store(struct sentence *s)
 {
 	const hg_finding *f = s->f;
-	SAY(s, ": the result is %.7g, and %s holds %.7g at most", f->wide, hg__limit_type(f),
-	    largest_held(f));
+	SAY(s, ": the result is %.7g, and %s holds %.7g at most", without_sign(f->wide),
+	    hg__limit_type(f), largest_held(f));
 	if (f->shift)
 		SAY(s, ", stored x 2^-%d", (int)f->shift);
 	say_sum(s);

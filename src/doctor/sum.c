@@ -45,7 +45,8 @@ static hg_status enumerate(const struct hg__call *call, const struct hg__terms *
 	case HG__OVER_SLOPES:
 		return hg__sum_over_slopes(t, sum);
 	case HG__OVER_ATTENTION:
-		return hg__sum_over_attention(t, sum);
+		HG__TRY(hg__sum_over_attention(t, sum));
+		return append_added(&t->bias, HG_TERM_BIAS, sum);
 	case HG__OVER_EDGES:
 		HG__TRY(hg__sum_over_edges(t, call->node->accumulate, sum));
 		HG__TRY(append_added(&t->self, HG_TERM_OWN, sum));

@@ -1,6 +1,6 @@
 /* Sums with attention weights (kernels/attention.h):
  *
- *     sum over the edges e of mask[e] p[e] a[e],  p = weight exp(s - softmax)
+ *     sum over the edges e of mask[e] p[e] a[e],  p = weight exp(s - log_sum)
  *
  * No kernel keeps the weights p, so they are computed here once more, in f64, from the two ends of
  * each edge and the log-sum-exp of its row, which the forward pass has kept. */
@@ -13,7 +13,7 @@
 struct weights {
 	const struct hg__attention *of;
 	int64_t head, width; /* columns of Q and K that belong to a head */
-	struct hg__reader q, k, softmax, a;
+	struct hg__reader q, k, log_sum, a;
 	int64_t step; /* of the dropout masks */
 };
 
@@ -110,7 +110,7 @@ static hg_status fill_addend(const struct hg__terms *t, const struct weights *w,
 	a->col = t->j;
 	HG__TRY(hg__read_element(&w->a, neighbour, t->j, &a->operand));
 	HG__TRY(score_of(sum->ctx, w, i, j, value_row, &score));
-	HG__TRY(hg__read_element(&w->softmax, i, w->head, &row));
+	HG__TRY(hg__read_element(&w->log_sum, i, w->head, &row));
 	if (w->of->weight) {
 		const struct hg__mat weight = {(void *)(uintptr_t)w->of->weight, value_row + 1, 1, 1,
 		                               HG_F32};
@@ -149,13 +149,13 @@ hg_status hg__sum_over_attention(const struct hg__terms *t, struct hg__sum *sum)
 	if (status >= 0)
 		status = hg__reader_open(ctx, &of->k, elements, &w.k);
 	if (status >= 0)
-		status = hg__reader_open(ctx, &t->attention.softmax, rows, &w.softmax);
+		status = hg__reader_open(ctx, &t->attention.log_sum, rows, &w.log_sum);
 	if (status >= 0)
 		status = hg__reader_open(ctx, &t->a, rows, &w.a);
 	if (status >= 0)
 		status = fill_addends(t, &w, &edges, sum);
 	hg__reader_close(&w.a);
-	hg__reader_close(&w.softmax);
+	hg__reader_close(&w.log_sum);
 	hg__reader_close(&w.k);
 	hg__reader_close(&w.q);
 	hg__row_edges_close(ctx, &edges);
