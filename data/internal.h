@@ -13,12 +13,50 @@ HG_NODISCARD hg_status hg__dataset_read(const char *path, const char *shown, hg_
 HG_NODISCARD hg_status hg__checkpoint_read(const char *path, const char *shown, hg_state **state,
                                            char *message);
 
+/* Like hg_dataset_read, but hg_dataset_check is left to the caller. The lengths of all arrays fit
+ * each other. */
+HG_NODISCARD hg_status hg__dataset_read_unchecked(const char *path, hg_dataset **dataset,
+                                                  char *message);
+
+/* The parts of hg_dataset_check, in its order. */
+enum hg__part {
+	HG__PART_NAME,
+	HG__PART_GRAPH,
+	HG__PART_WEIGHTS,
+	HG__PART_EDGE_FEATURES,
+	HG__PART_EDGE_LABELS,
+	HG__PART_BATCH,
+	HG__PART_ORDER,
+	HG__PART_FEATURES, /* their structure */
+	HG__PART_VALUES,   /* of the features: finite */
+	HG__PART_LABELS,
+	HG__PART_TARGETS,
+	HG__PART_SPLITS,
+	HG__PART_FOLDS,
+	HG__PARTS
+};
+/* Check one part. `broken` has a bit for each part that is known not to hold; HG_OK where this part
+ * cannot be checked because of one of them. */
+HG_NODISCARD hg_status hg__check_part(const hg_dataset *d, enum hg__part part, unsigned broken,
+                                      const char *origin, char *message);
+
+/* d->folds := the number of folds, one more than the largest in d->fold. */
+void hg__data_count_folds(hg_dataset *d);
+/* The part HG__PART_FOLDS. */
+HG_NODISCARD hg_status hg__data_check_folds(const hg_dataset *d, const char *origin, char *message);
+
 /* Write one line into message[HG_DATA_MESSAGE] (NULL: nowhere) and return the status. Control
  * characters, which file and member names may contain, become "\xHH" (core/printable.h). */
 hg_status hg__data_fail(char *message, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 
 /* line [HG_DATA_MESSAGE] := the printf output as one line with a decimal point in every locale. */
 void hg__data_say(char *line, const char *format, va_list args) HG_PRINTF(2, 0);
+
+/* What messages call a dataset. */
+static inline const char *hg__data_name(const hg_dataset *d)
+{
+	return d->name ? d->name : "the dataset";
+}
 
 /* The digits of a 64-bit integer as its file stores it, for a message; returns `text`. */
 const char *hg__data_digits(int64_t bits, int is_unsigned, char text[24]);
@@ -50,6 +88,11 @@ int64_t hg__data_labelled(const hg_dataset *d);
  * message; it tells how a file of this format can declare so many classes. */
 HG_NODISCARD hg_status hg__data_count_classes(hg_dataset *d, const char *origin, const char *hint,
                                               char *message);
+/* The same for edge_classes and edge_label. */
+HG_NODISCARD hg_status hg__data_count_edge_classes(hg_dataset *d, const char *origin,
+                                                   const char *hint, char *message);
+/* The features of `fresh` replace those of d; the old ones are freed. */
+void hg__replace_features(hg_dataset *d, const hg_dataset *fresh);
 /* max |x| over all features; NaN and infinities are ignored. */
 double hg__data_amax(const hg_dataset *d);
 

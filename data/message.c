@@ -39,9 +39,10 @@ const char *hg__data_digits(int64_t bits, int is_unsigned, char text[24])
 
 static int bytes_of(int64_t count, size_t size, size_t *bytes)
 {
-	if (count < 0 || (uint64_t)count > (uint64_t)PTRDIFF_MAX / size)
+	/* a size of 0: rows of no columns, or no rows of so many columns that their bytes overflow */
+	if (count < 0 || (size > 0 && (uint64_t)count > (uint64_t)PTRDIFF_MAX / size))
 		return 0;
-	*bytes = count > 0 ? (size_t)count * size : 1;
+	*bytes = count > 0 && size > 0 ? (size_t)count * size : 1;
 	return 1;
 }
 

@@ -30,11 +30,32 @@ hg_status hg__coo_add(struct hg__coo *coo, int32_t row, int32_t col, float value
 	return HG_OK;
 }
 
+hg_status hg__coo_split_pairs(struct hg__coo *coo, int64_t m, int fortran, char *message)
+{
+	int32_t *pair = coo->col;
+	HG__TRY(hg__data_alloc(m, sizeof *coo->row, "the edge list", (void **)&coo->row, message));
+	for (int64_t k = 0; k < m; k++) {
+		coo->row[k] = fortran ? pair[2 * k + 1] : pair[m + k];
+		pair[k] = fortran ? pair[2 * k] : pair[k];
+	}
+	/* a smaller block, if there is one */
+	void *less = m > 0 ? realloc(pair, (size_t)m * sizeof *pair) : pair;
+	coo->col = less ? less : pair;
+	coo->m = coo->capacity = m;
+	return HG_OK;
+}
+
+int hg__nodes_plausible(int64_t nodes, int64_t edges)
+{
+	return nodes <= INT32_MAX && nodes <= 1000000 + 1000 * edges;
+}
+
 void hg__coo_free(struct hg__coo *coo)
 {
 	free(coo->row);
 	free(coo->col);
 	free(coo->value);
+	free(coo->origin);
 	*coo = (struct hg__coo){0};
 }
 
@@ -43,6 +64,7 @@ void hg__sparse_free(struct hg__sparse *m)
 	free(m->rowptr);
 	free(m->col);
 	free(m->value);
+	free(m->origin);
 	*m = (struct hg__sparse){0};
 }
 
@@ -55,62 +77,50 @@ void hg__sparse_drop_ones(struct hg__sparse *m)
 	m->value = NULL;
 }
 
-static hg_status sparse_alloc(struct hg__sparse *m, int64_t rows, int64_t cols, int64_t entries,
-                              int values, char *message)
+/* Memory for all entries of a list. */
+static hg_status sparse_alloc(struct hg__sparse *m, const struct hg__coo *coo, char *message)
 {
-	*m = (struct hg__sparse){rows, cols, entries, NULL, NULL, NULL};
-	hg_status status =
-	    hg__data_alloc(rows + 1, sizeof *m->rowptr, "row pointers", (void **)&m->rowptr, message);
+	*m = (struct hg__sparse){.rows = coo->rows, .cols = coo->cols, .m = coo->m, .listed = coo->m};
+	hg_status status = hg__data_alloc(m->rows + 1, sizeof *m->rowptr, "row pointers",
+	                                  (void **)&m->rowptr, message);
 	if (status == HG_OK)
+		status = hg__data_alloc(m->m, sizeof *m->col, "column indices", (void **)&m->col, message);
+	if (status == HG_OK && coo->value)
 		status =
-		    hg__data_alloc(entries, sizeof *m->col, "column indices", (void **)&m->col, message);
-	if (status == HG_OK && values)
-		status =
-		    hg__data_alloc(entries, sizeof *m->value, "edge weights", (void **)&m->value, message);
+		    hg__data_alloc(m->m, sizeof *m->value, "edge weights", (void **)&m->value, message);
+	if (status == HG_OK && coo->keep_origin)
+		status = hg__data_alloc(m->m, sizeof *m->origin, "the order of the edges",
+		                        (void **)&m->origin, message);
 	if (status < 0)
 		hg__sparse_free(m);
 	return status;
 }
 
-/* Stable counting sort by `key` in [0, keys): out.rowptr delimits the bucket of each key; out.col
- * and out.value hold `other` and `value` in the sorted order. */
-static hg_status bucket(int64_t m, int64_t keys, int64_t others, const int32_t *key,
-                        const int32_t *other, const float *value, struct hg__sparse *out,
-                        char *message)
+/* Stable counting sort by row; within a row the entries keep their order. */
+static hg_status bucket_rows(const struct hg__coo *coo, struct hg__sparse *out, char *message)
 {
-	HG__TRY(sparse_alloc(out, keys, others, m, value != NULL, message));
+	HG__TRY(sparse_alloc(out, coo, message));
 	int64_t *next = out->rowptr;
-	memset(next, 0, (size_t)(keys + 1) * sizeof *next);
-	for (int64_t e = 0; e < m; e++)
-		next[key[e]]++;
-	for (int64_t k = 0, sum = 0; k <= keys; k++) { /* next[k] = begin of bucket k */
-		const int64_t count = next[k];
-		next[k] = sum;
+	memset(next, 0, (size_t)(coo->rows + 1) * sizeof *next);
+	for (int64_t e = 0; e < coo->m; e++)
+		next[coo->row[e]]++;
+	for (int64_t i = 0, sum = 0; i <= coo->rows; i++) { /* next[i] = begin of row i */
+		const int64_t count = next[i];
+		next[i] = sum;
 		sum += count;
 	}
-	for (int64_t e = 0; e < m; e++) {
-		const int64_t position = next[key[e]]++;
-		out->col[position] = other[e];
-		if (value)
-			out->value[position] = value[e];
+	for (int64_t e = 0; e < coo->m; e++) {
+		const int64_t position = next[coo->row[e]]++;
+		out->col[position] = coo->col[e];
+		if (coo->value)
+			out->value[position] = coo->value[e];
+		if (coo->keep_origin)
+			out->origin[position] = e;
 	}
-	/* next[k] now is the end of bucket k: shift the pointers back to the begins */
-	memmove(next + 1, next, (size_t)keys * sizeof *next);
+	/* next[i] now is the end of row i: shift the pointers back to the begins */
+	memmove(next + 1, next, (size_t)coo->rows * sizeof *next);
 	next[0] = 0;
 	return HG_OK;
-}
-
-/* The transpose. Its rows come out sorted, whatever the order of the columns in `a`. */
-static hg_status transpose(const struct hg__sparse *a, struct hg__sparse *out, char *message)
-{
-	int32_t *row = NULL;
-	HG__TRY(hg__data_alloc(a->m, sizeof *row, "row indices", (void **)&row, message));
-	for (int64_t i = 0; i < a->rows; i++)
-		for (int64_t e = a->rowptr[i]; e < a->rowptr[i + 1]; e++)
-			row[e] = (int32_t)i;
-	const hg_status status = bucket(a->m, a->cols, a->rows, a->col, row, a->value, out, message);
-	free(row);
-	return status;
 }
 
 /* Merge neighbouring entries with the same column, in place. */
@@ -123,6 +133,8 @@ static void merge_duplicates(struct hg__sparse *m, enum hg__merge merge)
 			const int duplicate = kept > first && m->col[kept - 1] == m->col[e];
 			if (!duplicate)
 				m->col[kept++] = m->col[e];
+			else if (m->origin)
+				m->origin[e] = ~m->origin[e];
 			if (m->value && !duplicate)
 				m->value[kept - 1] = m->value[e];
 			else if (m->value && merge == HG__MERGE_SUM)
@@ -136,26 +148,12 @@ static void merge_duplicates(struct hg__sparse *m, enum hg__merge merge)
 	m->m = kept;
 }
 
-/* Bucket by column, then (stably) by row: two counting sorts, O(m + rows + cols). */
-hg_status hg__coo_to_sparse(const struct hg__coo *coo, enum hg__merge merge, struct hg__sparse *out,
-                            char *message)
-{
-	struct hg__sparse by_column = {0};
-	*out = (struct hg__sparse){0};
-	HG__TRY(
-	    bucket(coo->m, coo->cols, coo->rows, coo->col, coo->row, coo->value, &by_column, message));
-	const hg_status status = transpose(&by_column, out, message);
-	hg__sparse_free(&by_column);
-	if (status == HG_OK)
-		merge_duplicates(out, merge);
-	return status;
-}
-
 struct entry {
 	int32_t col;
 	float value;
 	int64_t
 	    position; /* breaks ties by the input order, so that sums are the same on every machine */
+	int64_t origin;
 };
 
 static int by_column(const void *a, const void *b)
@@ -164,6 +162,12 @@ static int by_column(const void *a, const void *b)
 	if (x->col != y->col)
 		return x->col < y->col ? -1 : 1;
 	return x->position < y->position ? -1 : x->position > y->position;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+	return (x > y) - (x < y);
 }
 
 static int is_sorted(const struct hg__sparse *m, int64_t row)
@@ -177,34 +181,77 @@ static int is_sorted(const struct hg__sparse *m, int64_t row)
 static void sort_row(struct hg__sparse *m, int64_t row, struct entry *scratch)
 {
 	const int64_t begin = m->rowptr[row], count = m->rowptr[row + 1] - begin;
+	if (!m->value && !m->origin) {
+		qsort(m->col + begin, (size_t)count, sizeof *m->col, ascending);
+		return;
+	}
 	for (int64_t k = 0; k < count; k++)
-		scratch[k] = (struct entry){m->col[begin + k], m->value ? m->value[begin + k] : 1, k};
+		scratch[k] = (struct entry){m->col[begin + k], m->value ? m->value[begin + k] : 1.0f, k,
+		                            m->origin ? m->origin[begin + k] : 0};
 	qsort(scratch, (size_t)count, sizeof *scratch, by_column);
 	for (int64_t k = 0; k < count; k++) {
 		m->col[begin + k] = scratch[k].col;
 		if (m->value)
 			m->value[begin + k] = scratch[k].value;
+		if (m->origin)
+			m->origin[begin + k] = scratch[k].origin;
 	}
 }
 
 /* Sorts row by row, so that the cost does not depend on the declared number of columns, which a
- * damaged file can make huge. */
-hg_status hg__sparse_sort(struct hg__sparse *m, char *message)
+ * damaged file can make huge, and so that no second copy of the matrix is needed. */
+static hg_status sort_and_merge(struct hg__sparse *m, enum hg__merge merge, char *message)
 {
-	int64_t longest = 0, unsorted = 0;
+	struct entry *scratch = NULL;
+	int64_t longest = 0;
 	for (int64_t i = 0; i < m->rows; i++) {
 		const int64_t length = m->rowptr[i + 1] - m->rowptr[i];
-		longest = length > longest ? length : longest;
-		unsorted += !is_sorted(m, i);
+		if (length > longest && !is_sorted(m, i))
+			longest = length;
 	}
-	if (unsorted == 0)
+	if (longest == 0)
 		return HG_OK;
-	struct entry *scratch = NULL;
-	HG__TRY(hg__data_alloc(longest, sizeof *scratch, "sorting rows", (void **)&scratch, message));
+	if (m->value || m->origin)
+		HG__TRY(
+		    hg__data_alloc(longest, sizeof *scratch, "sorting rows", (void **)&scratch, message));
 	for (int64_t i = 0; i < m->rows; i++)
 		if (!is_sorted(m, i))
 			sort_row(m, i, scratch);
 	free(scratch);
-	merge_duplicates(m, HG__MERGE_SUM);
+	merge_duplicates(m, merge);
 	return HG_OK;
+}
+
+hg_status hg__coo_to_graph(struct hg__coo *coo, enum hg__merge merge, hg_dataset *d, char *message)
+{
+	struct hg__sparse m = {0};
+	HG__TRY(hg__coo_to_sparse(coo, merge, &m, message));
+	hg__sparse_drop_ones(&m);
+	d->nodes = m.rows;
+	d->edges = m.m;
+	d->rowptr = m.rowptr;
+	d->col = m.col;
+	d->weight = m.value;
+	coo->origin = m.origin;
+	return HG_OK;
+}
+
+hg_status hg__sparse_sort(struct hg__sparse *m, char *message)
+{
+	return sort_and_merge(m, HG__MERGE_SUM, message);
+}
+
+hg_status hg__coo_to_sparse(struct hg__coo *coo, enum hg__merge merge, struct hg__sparse *out,
+                            char *message)
+{
+	*out = (struct hg__sparse){0};
+	hg_status status = bucket_rows(coo, out, message);
+	const struct hg__coo counts = {.rows = coo->rows, .cols = coo->cols, .m = coo->m};
+	hg__coo_free(coo);
+	*coo = counts;
+	if (status == HG_OK)
+		status = sort_and_merge(out, merge, message);
+	if (status < 0)
+		hg__sparse_free(out);
+	return status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph/coo.h"
+#include "graph/edge_data.h"
 
 int64_t hg_dataset_node(const hg_dataset *d, int64_t i)
 {
@@ -15,7 +16,7 @@ int64_t hg_dataset_node(const hg_dataset *d, int64_t i)
 }
 
 /* Build the CSR matrix of the rows order[0], order[1], ...; columns are renumbered by `position`
- * where it is given. */
+ * where it is given. m->origin, if there is memory for it, says where the entries were before. */
 static hg_status move_sparse(int64_t n, const int32_t *order, const int32_t *position,
                              const int64_t *rowptr, const int32_t *col, const float *value,
                              struct hg__sparse *m, char *message)
@@ -33,6 +34,8 @@ static hg_status move_sparse(int64_t n, const int32_t *order, const int32_t *pos
 		for (int64_t e = rowptr[order[k]]; e < rowptr[order[k] + 1]; e++) {
 			if (value)
 				m->value[m->m] = value[e];
+			if (m->origin)
+				m->origin[m->m] = e;
 			m->col[m->m++] = position ? position[col[e]] : col[e];
 		}
 		m->rowptr[k + 1] = m->m;
@@ -69,18 +72,37 @@ static hg_status move_order(const hg_dataset *d, const int32_t *order, int32_t *
 	return HG_OK;
 }
 
+/* The graph with the data of its edges. */
+static hg_status move_graph(const hg_dataset *d, const int32_t *order, const int32_t *position,
+                            hg_dataset *moved, char *message)
+{
+	const struct hg__edge_data old = hg__edge_data_of(d);
+	struct hg__edge_data data = {0};
+	struct hg__sparse graph = {.cols = d->nodes};
+	if (hg__has_edge_data(d))
+		HG__TRY(hg__data_alloc(d->edges, sizeof *graph.origin, "edges in another order",
+		                       (void **)&graph.origin, message));
+	hg_status status =
+	    move_sparse(d->nodes, order, position, d->rowptr, d->col, d->weight, &graph, message);
+	if (status == HG_OK && graph.origin)
+		status = hg__edge_data_gather(&old, graph.origin, d->edges, HG__BEYOND_NEW, &data, NULL,
+		                              message);
+	free(graph.origin);
+	hg__edge_data_give(moved, &data);
+	moved->rowptr = graph.rowptr;
+	moved->col = graph.col;
+	moved->weight = graph.value;
+	return status;
+}
+
 /* Fill `moved` with every array that has a row per node. Labels and splits of a batch belong to its
  * graphs and stay. */
 static hg_status move_nodes(const hg_dataset *d, const int32_t *order, const int32_t *position,
                             hg_dataset *moved, char *message)
 {
-	struct hg__sparse graph = {.cols = d->nodes}, feat = {.cols = d->features};
+	struct hg__sparse feat = {.cols = d->features};
 	const int64_t n = d->nodes;
-	hg_status status =
-	    move_sparse(n, order, position, d->rowptr, d->col, d->weight, &graph, message);
-	moved->rowptr = graph.rowptr;
-	moved->col = graph.col;
-	moved->weight = graph.value;
+	hg_status status = move_graph(d, order, position, moved, message);
 	if (status == HG_OK && d->feat_rowptr)
 		status =
 		    move_sparse(n, order, NULL, d->feat_rowptr, d->feat_col, d->feat_value, &feat, message);
@@ -95,8 +117,11 @@ static hg_status move_nodes(const hg_dataset *d, const int32_t *order, const int
 	if (d->graph_ptr)
 		return HG_OK;
 	HG__TRY(move_rows(n, order, sizeof *d->label, d->label, (void **)&moved->label, message));
+	HG__TRY(move_rows(n, order, (size_t)d->targets * sizeof *d->target, d->target,
+	                  (void **)&moved->target, message));
 	HG__TRY(move_rows(n, order, 1, d->train_mask, (void **)&moved->train_mask, message));
 	HG__TRY(move_rows(n, order, 1, d->val_mask, (void **)&moved->val_mask, message));
+	HG__TRY(move_rows(n, order, sizeof *d->fold, d->fold, (void **)&moved->fold, message));
 	return move_rows(n, order, 1, d->test_mask, (void **)&moved->test_mask, message);
 }
 
@@ -107,6 +132,8 @@ static void swap_arrays(hg_dataset *d, hg_dataset *moved)
 	d->rowptr = moved->rowptr;
 	d->col = moved->col;
 	d->weight = moved->weight;
+	d->edge_feat = moved->edge_feat;
+	d->edge_label = moved->edge_label;
 	d->feat_rowptr = moved->feat_rowptr;
 	d->feat_col = moved->feat_col;
 	d->feat_value = moved->feat_value;
@@ -115,13 +142,17 @@ static void swap_arrays(hg_dataset *d, hg_dataset *moved)
 	d->order = moved->order;
 	if (!d->graph_ptr) {
 		d->label = moved->label;
+		d->target = moved->target;
 		d->train_mask = moved->train_mask;
 		d->val_mask = moved->val_mask;
 		d->test_mask = moved->test_mask;
+		d->fold = moved->fold;
 	}
 	*moved = (hg_dataset){.rowptr = old.rowptr,
 	                      .col = old.col,
 	                      .weight = old.weight,
+	                      .edge_feat = old.edge_feat,
+	                      .edge_label = old.edge_label,
 	                      .feat_rowptr = old.feat_rowptr,
 	                      .feat_col = old.feat_col,
 	                      .feat_value = old.feat_value,
@@ -131,9 +162,11 @@ static void swap_arrays(hg_dataset *d, hg_dataset *moved)
 	if (d->graph_ptr)
 		return;
 	moved->label = old.label;
+	moved->target = old.target;
 	moved->train_mask = old.train_mask;
 	moved->val_mask = old.val_mask;
 	moved->test_mask = old.test_mask;
+	moved->fold = old.fold;
 }
 
 /* Does every node stay in its graph of the batch? */

@@ -5,8 +5,12 @@
 #include <string.h>
 
 #include "graph/coo.h"
+#include "graph/edge_data.h"
 
-static void replace_graph(hg_dataset *d, const struct hg__sparse *m)
+/* The new graph takes the place of the old one, with the data of its edges; *m and *data are the
+ * dataset's then. */
+static void replace_graph(hg_dataset *d, const struct hg__sparse *m,
+                          const struct hg__edge_data *data)
 {
 	free(d->rowptr);
 	free(d->col);
@@ -15,29 +19,67 @@ static void replace_graph(hg_dataset *d, const struct hg__sparse *m)
 	d->col = m->col;
 	d->weight = m->value;
 	d->edges = m->m;
+	hg__edge_data_give(d, data);
 }
 
-/* A + A^T; of two entries with the same row and column the larger stays. */
+/* Finish a list that begins with the edges of the dataset, in their order, as its new graph. The
+ * list is freed. */
+static hg_status finish_graph(hg_dataset *d, struct hg__coo *coo, enum hg__merge merge,
+                              enum hg__beyond beyond, char *message)
+{
+	const struct hg__edge_data old = hg__edge_data_of(d);
+	struct hg__edge_data data = {0};
+	struct hg__sparse m = {0};
+	coo->keep_origin = hg__has_edge_data(d);
+	HG__TRY(hg__coo_to_sparse(coo, merge, &m, message));
+	const hg_status status =
+	    m.origin ? hg__edge_data_gather(&old, m.origin, coo->m, beyond, &data, NULL, message)
+	             : HG_OK;
+	free(m.origin);
+	m.origin = NULL;
+	if (status == HG_OK)
+		replace_graph(d, &m, &data);
+	else
+		hg__sparse_free(&m);
+	return status;
+}
+
+/* Add all edges to a list in their order, or all reversed. */
+static hg_status list_edges(const hg_dataset *d, int reversed, struct hg__coo *coo, char *message)
+{
+	for (int64_t i = 0; i < d->nodes; i++)
+		for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++) {
+			const int32_t row = (int32_t)i, col = d->col[e];
+			HG__TRY(hg__coo_add(coo, reversed ? col : row, reversed ? row : col,
+			                    d->weight ? d->weight[e] : 1, message));
+		}
+	return HG_OK;
+}
+
+/* A + A^T; of two entries with the same row and column the larger stays. The reversed edges come
+ * last in the list, so an edge that is there keeps its own data. */
 hg_status hg_dataset_symmetrize(hg_dataset *d, char *message)
 {
 	if (!d)
 		return hg__data_fail(message, HG_ERR_ARG, "symmetrize: dataset is NULL");
 	struct hg__coo coo = {.rows = d->nodes, .cols = d->nodes};
-	struct hg__sparse m = {0};
 	hg_status status = hg__coo_reserve(&coo, 2 * d->edges + 1, d->weight != NULL, message);
-	for (int64_t i = 0; status == HG_OK && i < d->nodes; i++)
-		for (int64_t e = d->rowptr[i]; status == HG_OK && e < d->rowptr[i + 1]; e++) {
-			const float w = d->weight ? d->weight[e] : 1;
-			status = hg__coo_add(&coo, (int32_t)i, d->col[e], w, message);
-			if (status == HG_OK)
-				status = hg__coo_add(&coo, d->col[e], (int32_t)i, w, message);
-		}
 	if (status == HG_OK)
-		status = hg__coo_to_sparse(&coo, HG__MERGE_MAX, &m, message);
+		status = list_edges(d, 0, &coo, message);
+	if (status == HG_OK)
+		status = list_edges(d, 1, &coo, message);
+	if (status == HG_OK)
+		status = finish_graph(d, &coo, HG__MERGE_MAX, HG__BEYOND_REVERSED, message);
 	hg__coo_free(&coo);
-	if (status == HG_OK)
-		replace_graph(d, &m);
 	return status;
+}
+
+static int has_loop(const hg_dataset *d, int64_t i)
+{
+	for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++)
+		if (d->col[e] == i)
+			return 1;
+	return 0;
 }
 
 /* Add a self loop of weight 1 to every node that has none. */
@@ -46,23 +88,15 @@ hg_status hg_dataset_self_loops(hg_dataset *d, char *message)
 	if (!d)
 		return hg__data_fail(message, HG_ERR_ARG, "self_loops: dataset is NULL");
 	struct hg__coo coo = {.rows = d->nodes, .cols = d->nodes};
-	struct hg__sparse m = {0};
 	hg_status status = hg__coo_reserve(&coo, d->edges + d->nodes + 1, d->weight != NULL, message);
-	for (int64_t i = 0; status == HG_OK && i < d->nodes; i++) {
-		int has_loop = 0;
-		for (int64_t e = d->rowptr[i]; status == HG_OK && e < d->rowptr[i + 1]; e++) {
-			has_loop |= d->col[e] == i;
-			status =
-			    hg__coo_add(&coo, (int32_t)i, d->col[e], d->weight ? d->weight[e] : 1, message);
-		}
-		if (status == HG_OK && !has_loop)
+	if (status == HG_OK)
+		status = list_edges(d, 0, &coo, message);
+	for (int64_t i = 0; status == HG_OK && i < d->nodes; i++)
+		if (!has_loop(d, i))
 			status = hg__coo_add(&coo, (int32_t)i, (int32_t)i, 1, message);
-	}
 	if (status == HG_OK)
-		status = hg__coo_to_sparse(&coo, HG__MERGE_SUM, &m, message);
+		status = finish_graph(d, &coo, HG__MERGE_SUM, HG__BEYOND_NEW, message);
 	hg__coo_free(&coo);
-	if (status == HG_OK)
-		replace_graph(d, &m);
 	return status;
 }
 
@@ -147,6 +181,31 @@ static hg_status pick_rows(const int64_t *rowptr, const int32_t *col, const floa
 	return HG_OK;
 }
 
+/* The data of the kept rows' edges. */
+static hg_status pick_edges(const hg_dataset *d, const int32_t *keep, hg_dataset *part,
+                            char *message)
+{
+	const size_t row = (size_t)d->edge_features * sizeof *d->edge_feat;
+	if (d->edge_feat)
+		HG__TRY(
+		    hg__data_alloc(part->edges, row, "the component", (void **)&part->edge_feat, message));
+	if (d->edge_label)
+		HG__TRY(hg__data_alloc(part->edges, sizeof *part->edge_label, "the component",
+		                       (void **)&part->edge_label, message));
+	int64_t to = 0;
+	for (int64_t i = 0; i < d->nodes; i++) {
+		const int64_t from = d->rowptr[i], count = keep[i] >= 0 ? d->rowptr[i + 1] - from : 0;
+		if (d->edge_feat && count)
+			memcpy(part->edge_feat + to * d->edge_features, d->edge_feat + from * d->edge_features,
+			       (size_t)count * row);
+		if (d->edge_label && count)
+			memcpy(part->edge_label + to, d->edge_label + from,
+			       (size_t)count * sizeof *d->edge_label);
+		to += count;
+	}
+	return HG_OK;
+}
+
 static hg_status pick_nodes(const hg_dataset *d, const int32_t *keep, int64_t kept,
                             hg_dataset *part, char *message)
 {
@@ -165,12 +224,17 @@ static hg_status pick_nodes(const hg_dataset *d, const int32_t *keep, int64_t ke
 	part->feat_col = feat.col;
 	part->feat_value = feat.value;
 	HG__TRY(status);
+	HG__TRY(pick_edges(d, keep, part, message));
 	HG__TRY(pick(d->feat, (size_t)d->features * hg_dtype_size(d->feat_dtype), keep, d->nodes, kept,
 	             &part->feat, message));
 	HG__TRY(pick(d->label, sizeof *d->label, keep, d->nodes, kept, (void **)&part->label, message));
+	HG__TRY(pick(d->target, (size_t)d->targets * sizeof *d->target, keep, d->nodes, kept,
+	             (void **)&part->target, message));
 	HG__TRY(pick(d->train_mask, 1, keep, d->nodes, kept, (void **)&part->train_mask, message));
 	HG__TRY(pick(d->val_mask, 1, keep, d->nodes, kept, (void **)&part->val_mask, message));
 	HG__TRY(pick(d->test_mask, 1, keep, d->nodes, kept, (void **)&part->test_mask, message));
+	HG__TRY(pick(d->fold, sizeof *d->fold, keep, d->nodes, kept, (void **)&part->fold, message));
+	part->folds = d->folds;
 	HG__TRY(hg__data_alloc(kept, sizeof *part->orig_id, "original ids", (void **)&part->orig_id,
 	                       message));
 	for (int64_t i = 0; i < d->nodes; i++)
@@ -233,6 +297,9 @@ hg_status hg_dataset_largest_component(hg_dataset *d, char *message)
 			part->features = d->features;
 			part->feat_dtype = d->feat_dtype;
 			part->classes = d->classes;
+			part->edge_features = d->edge_features;
+			part->edge_classes = d->edge_classes;
+			part->targets = d->targets;
 			*d = *part;
 			*unused = old;
 			unused->name = NULL;

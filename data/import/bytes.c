@@ -28,15 +28,29 @@ static hg_status retry_or_fail(const struct hg__bytes *b)
 	return hg__data_step(b->progress, "reading", b->taken, b->file_bytes, b->message);
 }
 
+static hg_status read_file(struct hg__bytes *b, void *to, size_t room, int64_t *got)
+{
+	while ((*got = (int64_t)read(b->fd, to, room)) < 0)
+		HG__TRY(retry_or_fail(b));
+	return HG_OK;
+}
+
+/* libzip compares the checksum of a member at its end. */
+static hg_status read_member(struct hg__bytes *b, void *to, size_t room, int64_t *got)
+{
+	*got = (int64_t)zip_fread(b->member, to, room);
+	return *got >= 0 ? HG_OK : fail_at_byte(b, zip_file_strerror(b->member));
+}
+
 /* Append input after the unread part; at the end of the file nothing is added. */
 static hg_status fill_input(struct hg__bytes *b)
 {
-	ssize_t got;
+	int64_t got = 0;
 	memmove(b->input, b->input + b->begin, b->end - b->begin);
 	b->end -= b->begin;
 	b->begin = 0;
-	while ((got = read(b->fd, b->input + b->end, INPUT_BYTES - b->end)) < 0)
-		HG__TRY(retry_or_fail(b));
+	HG__TRY(
+	    (b->member ? read_member : read_file)(b, b->input + b->end, INPUT_BYTES - b->end, &got));
 	b->end += (size_t)got;
 	b->taken += got;
 	return hg__data_step(b->progress, "reading", b->taken, b->file_bytes, b->message);
@@ -75,10 +89,25 @@ hg_status hg__bytes_open(struct hg__bytes *b, const char *path, const hg_progres
 	return detect_gzip(b);
 }
 
+hg_status hg__bytes_open_member(struct hg__bytes *b, zip_file_t *member, int64_t size,
+                                const char *path, const hg_progress *progress, char *message)
+{
+	*b = (struct hg__bytes){.path = path,
+	                        .message = message,
+	                        .progress = progress,
+	                        .fd = -1,
+	                        .member = member,
+	                        .file_bytes = size};
+	HG__TRY(hg__data_alloc(INPUT_BYTES, 1, "a buffer", (void **)&b->input, message));
+	return detect_gzip(b);
+}
+
 void hg__bytes_close(struct hg__bytes *b)
 {
 	if (b->fd >= 0)
 		close(b->fd);
+	if (b->member)
+		zip_fclose(b->member);
 	if (b->z_ready)
 		inflateEnd(&b->z);
 	free(b->input);

@@ -1,19 +1,21 @@
 #ifndef HG_DATA_IMPORT_BYTES_H
 #define HG_DATA_IMPORT_BYTES_H
 
+#include <zip.h>
 #include <zlib.h>
 
 #include "internal.h"
 
-/* The bytes of a file or pipe, inflated where it begins like gzip. Several gzip members in a row
- * are one text, as gzip reads them, and zeros may pad the last one. Any other bytes after it are
- * refused (gzip warns, zlib ignores them), and so is an empty file: both are signs of a broken
- * download. */
+/* The bytes of a file, pipe or member of a zip archive, inflated where it begins like gzip. Several
+ * gzip members in a row are one text, as gzip reads them, and zeros may pad the last one. Any other
+ * bytes after it are refused (gzip warns, zlib ignores them), and so is an empty file: both are
+ * signs of a broken download. */
 struct hg__bytes {
 	const char *path;
 	char *message;
 	const hg_progress *progress;
 	int fd;
+	zip_file_t *member;        /* read instead of fd; NULL: none */
 	int64_t file_bytes, taken; /* taken: bytes read so far; file_bytes is 0 for a pipe */
 	unsigned char *input;
 	size_t begin, end; /* the unread part of `input` */
@@ -25,6 +27,11 @@ struct hg__bytes {
 /* The caller closes `bytes` after a failure, too. */
 HG_NODISCARD hg_status hg__bytes_open(struct hg__bytes *bytes, const char *path,
                                       const hg_progress *progress, char *message);
+/* The same for a member of an archive, which stays open meanwhile. On success the member belongs to
+ * `bytes`; `size` is its length. */
+HG_NODISCARD hg_status hg__bytes_open_member(struct hg__bytes *bytes, zip_file_t *member,
+                                             int64_t size, const char *path,
+                                             const hg_progress *progress, char *message);
 /* Read up to `room` bytes; *got is 0 at the end. */
 HG_NODISCARD hg_status hg__bytes_read(struct hg__bytes *bytes, void *to, size_t room, size_t *got);
 void hg__bytes_close(struct hg__bytes *bytes);

@@ -18,6 +18,11 @@ hg_status hg__import_configure(const hg_import_config *caller, hg_import_config 
 	if ((unsigned)config->header > HG_HEADER_NO)
 		return hg__data_fail(message, HG_ERR_ARG, "import: config.header is %d, not an hg_header",
 		                     (int)config->header);
+	if (config->folds < 0 || config->fold < 0 || (config->folds && config->fold >= config->folds))
+		return hg__data_fail(message, HG_ERR_ARG,
+		                     "import: config.fold is %" PRId64 " of %" PRId64
+		                     ", expected folds from 0",
+		                     config->fold, config->folds);
 	return HG_OK;
 }
 

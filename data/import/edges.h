@@ -3,15 +3,23 @@
 
 #include "import/importers.h"
 
-/* Edges with the ids of the file. */
+/* Edges with the ids of the file, of 32 bits each until one needs more. */
 struct edge_list {
 	int64_t m, capacity;
-	int64_t *source, *destination;
+	void *source, *destination; /* [m] uint32_t; int64_t if wide */
+	int wide;
 	float *weight; /* NULL: the file has two columns */
 	int columns;   /* 2 or 3; 0: no edge was read yet */
 	int64_t largest;
 	int64_t declared; /* the number of nodes by the header; 0: no header */
 };
+
+/* End number e of the edges, list->source or list->destination. */
+static inline int64_t hg__edge_end(const struct edge_list *list, const void *ends, int64_t e)
+{
+	return list->wide ? ((const int64_t *)ends)[e] : (int64_t)((const uint32_t *)ends)[e];
+}
+
 void hg__edges_free(struct edge_list *list);
 
 /* Append the edges of one more file. */

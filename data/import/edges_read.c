@@ -1,4 +1,5 @@
 /* Read edge lists, and decide whether the first line of a file is a header or an edge. */
+#include "graph/coo.h"
 #include "import/edges.h"
 
 #include <inttypes.h>
@@ -21,15 +22,40 @@ static hg_status grow_list(struct edge_list *list, char *message)
 	if (list->m < list->capacity)
 		return HG_OK;
 	const int64_t capacity = list->capacity + list->capacity / 2 + 4096;
-	HG__TRY(hg__data_grow((void **)&list->source, capacity, sizeof *list->source, "the edge list",
-	                      message));
-	HG__TRY(hg__data_grow((void **)&list->destination, capacity, sizeof *list->destination,
-	                      "the edge list", message));
+	const size_t size = list->wide ? sizeof(int64_t) : sizeof(uint32_t);
+	HG__TRY(hg__data_grow(&list->source, capacity, size, "the edge list", message));
+	HG__TRY(hg__data_grow(&list->destination, capacity, size, "the edge list", message));
 	if (list->columns == 3)
 		HG__TRY(hg__data_grow((void **)&list->weight, capacity, sizeof *list->weight,
 		                      "the edge weights", message));
 	list->capacity = capacity;
 	return HG_OK;
+}
+
+/* Make the ids 64 bits wide, from the last one on. */
+static hg_status widen_list(struct edge_list *list, char *message)
+{
+	void **const ends[] = {&list->source, &list->destination};
+	for (int k = 0; k < 2 && list->capacity > 0; k++) {
+		HG__TRY(hg__data_grow(ends[k], list->capacity, sizeof(int64_t), "the edge list", message));
+		char *bytes = *ends[k];
+		for (int64_t e = list->m - 1; e >= 0; e--) {
+			uint32_t narrow;
+			memcpy(&narrow, bytes + e * (int64_t)sizeof narrow, sizeof narrow);
+			const int64_t id = narrow;
+			memcpy(bytes + e * (int64_t)sizeof id, &id, sizeof id);
+		}
+	}
+	list->wide = 1;
+	return HG_OK;
+}
+
+static void set_end(const struct edge_list *list, void *ends, int64_t e, int64_t id)
+{
+	if (list->wide)
+		((int64_t *)ends)[e] = id;
+	else
+		((uint32_t *)ends)[e] = (uint32_t)id;
 }
 
 static hg_status add_line(struct edge_list *list, const struct lines *lines, const char *line)
@@ -50,13 +76,15 @@ static hg_status add_line(struct edge_list *list, const struct lines *lines, con
 		HG__TRY(hg__lines_number(lines, line, expected, &at, &weight));
 	if (columns != list->columns || *at)
 		return hg__lines_fail(lines, expected, line);
+	const int64_t larger = source > destination ? source : destination;
+	if (larger > UINT32_MAX && !list->wide)
+		HG__TRY(widen_list(list, lines->message));
 	HG__TRY(grow_list(list, lines->message));
-	list->source[list->m] = source;
-	list->destination[list->m] = destination;
+	set_end(list, list->source, list->m, source);
+	set_end(list, list->destination, list->m, destination);
 	if (list->weight)
 		list->weight[list->m] = weight;
 	list->m++;
-	const int64_t larger = source > destination ? source : destination;
 	list->largest = larger > list->largest ? larger : list->largest;
 	return HG_OK;
 }
@@ -66,49 +94,6 @@ static int is_heading(const struct lines *lines, const char *at)
 {
 	return lines->number == 1 && strstr(lines->path, ".csv") &&
 	       ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || *at == '"');
-}
-
-/* ---- ids ---- */
-
-static int ascending(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-	return x < y ? -1 : x > y;
-}
-
-/* ids [count] := the distinct ids that occur from edge `begin` on, ascending. They are found by
- * marking where the largest id is at most 8 times the number of endpoints, else by sorting. */
-hg_status hg__edges_ids(const struct edge_list *list, int64_t begin, int64_t **ids, int64_t *count,
-                        char *message)
-{
-	const int64_t edges = list->m - begin, all = 2 * edges;
-	*count = 0;
-	if (list->largest < 8 * all) {
-		unsigned char *seen = calloc((size_t)list->largest + 2, 1);
-		if (!seen)
-			return hg__data_fail(message, HG_ERR_NOMEM,
-			                     "out of memory: node ids need %" PRId64 " bytes",
-			                     list->largest + 1);
-		for (int64_t e = begin; e < list->m; e++)
-			seen[list->source[e]] = seen[list->destination[e]] = 1;
-		for (int64_t id = 0; id <= list->largest; id++)
-			*count += seen[id];
-		const hg_status status =
-		    hg__data_alloc(*count, sizeof **ids, "node ids", (void **)ids, message);
-		for (int64_t id = 0, k = 0; status == HG_OK && id <= list->largest; id++)
-			if (seen[id])
-				(*ids)[k++] = id;
-		free(seen);
-		return status;
-	}
-	HG__TRY(hg__data_alloc(all, sizeof **ids, "node ids", (void **)ids, message));
-	memcpy(*ids, list->source + begin, (size_t)edges * sizeof **ids);
-	memcpy(*ids + edges, list->destination + begin, (size_t)edges * sizeof **ids);
-	qsort(*ids, (size_t)all, sizeof **ids, ascending);
-	for (int64_t k = 0; k < all; k++)
-		if (*count == 0 || (*ids)[*count - 1] != (*ids)[k])
-			(*ids)[(*count)++] = (*ids)[k];
-	return HG_OK;
 }
 
 /* ---- the first line of a file ---- */
@@ -196,18 +181,20 @@ static hg_status compare_columns(struct first_line *o, struct edge_list *list,
 /* Remove the first line, which is a header, from the list. */
 static void remove_edge(struct edge_list *list, int64_t at)
 {
-	const size_t after = (size_t)(list->m - at - 1);
-	memmove(list->source + at, list->source + at + 1, after * sizeof *list->source);
-	memmove(list->destination + at, list->destination + at + 1, after * sizeof *list->destination);
+	const size_t after = (size_t)(list->m - at - 1),
+	             size = list->wide ? sizeof(int64_t) : sizeof(uint32_t), begin = (size_t)at * size;
+	char *const ends[] = {list->source, list->destination};
+	for (int k = 0; k < 2; k++)
+		memmove(ends[k] + begin, ends[k] + begin + size, after * size);
 	if (list->weight)
 		memmove(list->weight + at, list->weight + at + 1, after * sizeof *list->weight);
 	list->m--;
 	list->largest = -1;
-	for (int64_t e = 0; e < list->m; e++) {
-		const int64_t larger =
-		    list->source[e] > list->destination[e] ? list->source[e] : list->destination[e];
-		list->largest = larger > list->largest ? larger : list->largest;
-	}
+	for (int64_t e = 0; e < list->m; e++)
+		for (int k = 0; k < 2; k++) {
+			const int64_t id = hg__edge_end(list, ends[k], e);
+			list->largest = id > list->largest ? id : list->largest;
+		}
 }
 
 /* Count the edges and the ids after the first line of the file. */
@@ -232,8 +219,7 @@ static hg_status accept_header(struct edge_list *list, const struct first_line *
                                const struct hg__counts *c, const struct hg__rest *rest,
                                const char *path, const hg_import_config *config, char *message)
 {
-	/* nodes cost memory even without edges, and a header can declare any number of them */
-	if (c->nodes > INT32_MAX || c->nodes > 1000000 + 1000 * rest->edges)
+	if (!hg__nodes_plausible(c->nodes, rest->edges))
 		return hg__data_fail(message, HG_ERR_FORMAT,
 		                     "%s:%" PRId64 ": the header counts %" PRId64 " nodes for %" PRId64
 		                     " edges: not a graph",

@@ -11,8 +11,22 @@ hg_status hg__import_mtx(const char *const *paths, int count, const hg_import_co
                          hg_dataset **dataset, char *message);
 hg_status hg__import_tu(const char *const *paths, int count, const hg_import_config *config,
                         hg_dataset **dataset, char *message);
+hg_status hg__import_gin(const char *const *paths, int count, const hg_import_config *config,
+                         hg_dataset **dataset, char *message);
+hg_status hg__import_musae(const char *const *paths, int count, const hg_import_config *config,
+                           hg_dataset **dataset, char *message);
+hg_status hg__import_metis(const char *const *paths, int count, const hg_import_config *config,
+                           hg_dataset **dataset, char *message);
+hg_status hg__import_ogb(const char *const *paths, int count, const hg_import_config *config,
+                         hg_dataset **dataset, char *message);
+hg_status hg__import_h5ad(const char *const *paths, int count, const hg_import_config *config,
+                          hg_dataset **dataset, char *message);
 hg_status hg__import_planetoid(const char *const *paths, int count, const hg_import_config *config,
                                hg_dataset **dataset, char *message);
+hg_status hg__import_graphbolt(const char *const *paths, int count, const hg_import_config *config,
+                               hg_dataset **dataset, char *message);
+hg_status hg__import_dgl_csv(const char *const *paths, int count, const hg_import_config *config,
+                             hg_dataset **dataset, char *message);
 hg_status hg__import_h5(const char *const *paths, int count, const hg_import_config *config,
                         hg_dataset **dataset, char *message);
 

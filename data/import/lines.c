@@ -8,19 +8,29 @@
 
 #include "import/number.h"
 
+/* Spreadsheets begin a text in UTF-8 with it. */
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
 hg_status hg__lines_open(struct lines *lines, const char *path, const hg_progress *progress,
                          char *message)
 {
 	*lines = (struct lines){.path = path, .message = message};
 	HG__TRY(hg__bytes_open(&lines->bytes, path, progress, message));
-	return hg__data_alloc(HG__LINE_MAX + 1, 1, "a line", (void **)&lines->buffer, message);
+	return hg__lines_begin(lines);
+}
+
+hg_status hg__lines_begin(struct lines *lines)
+{
+	lines->room = lines->most = HG__LINE_MAX;
+	return hg__data_alloc(HG__LINE_MAX + 1, 1, "a line", (void **)&lines->buffer, lines->message);
 }
 
 void hg__lines_close(struct lines *lines)
 {
 	hg__bytes_close(&lines->bytes);
 	free(lines->buffer);
-	lines->buffer = NULL;
+	free(lines->owned);
+	lines->buffer = lines->owned = NULL;
 }
 
 hg_status hg__lines_fail(const struct lines *lines, const char *text, const char *line)
@@ -30,15 +40,21 @@ hg_status hg__lines_fail(const struct lines *lines, const char *text, const char
 	                     line ? "\"" : "");
 }
 
-/* Move the unread part to the front of the buffer and fill the rest. */
+/* Move the unread part to the front of the buffer, which grows if it is full, and fill the rest. */
 static hg_status refill(struct lines *lines)
 {
 	size_t got = 0;
 	lines->end -= lines->begin;
 	memmove(lines->buffer, lines->buffer + lines->begin, lines->end);
 	lines->begin = 0;
+	if (lines->end == lines->room) {
+		const size_t room = lines->room < lines->most / 2 ? 2 * lines->room : lines->most;
+		HG__TRY(
+		    hg__data_grow((void **)&lines->buffer, (int64_t)room + 1, 1, "a line", lines->message));
+		lines->room = room;
+	}
 	HG__TRY(
-	    hg__bytes_read(&lines->bytes, lines->buffer + lines->end, HG__LINE_MAX - lines->end, &got));
+	    hg__bytes_read(&lines->bytes, lines->buffer + lines->end, lines->room - lines->end, &got));
 	lines->finished = got == 0;
 	lines->end += got;
 	return HG_OK;
@@ -47,7 +63,7 @@ static hg_status refill(struct lines *lines)
 hg_status hg__lines_next(struct lines *lines, char **line)
 {
 	char *newline = memchr(lines->buffer + lines->begin, '\n', lines->end - lines->begin);
-	while (!newline && !lines->finished && lines->end - lines->begin < HG__LINE_MAX) {
+	while (!newline && !lines->finished && lines->end - lines->begin < lines->most) {
 		const size_t seen = lines->end - lines->begin;
 		HG__TRY(refill(lines));
 		newline = memchr(lines->buffer + seen, '\n', lines->end - seen);
@@ -57,7 +73,9 @@ hg_status hg__lines_next(struct lines *lines, char **line)
 		return HG_OK;
 	lines->number++;
 	if (!newline && !lines->finished)
-		return hg__lines_fail(lines, "the line is longer than 262144 bytes", NULL);
+		return hg__data_fail(lines->message, HG_ERR_FORMAT,
+		                     "%s:%" PRId64 ": the line is longer than %zu bytes", lines->path,
+		                     lines->number, lines->most);
 	char *end = newline ? newline : lines->buffer + lines->end;
 	*line = lines->buffer + lines->begin;
 	lines->begin = (size_t)(end - lines->buffer) + (newline ? 1 : 0);
@@ -66,6 +84,8 @@ hg_status hg__lines_next(struct lines *lines, char **line)
 		return hg__lines_fail(lines, "holds zero bytes: not a text file", NULL);
 	if (end > *line && end[-1] == '\r')
 		end[-1] = 0;
+	if (lines->number == 1 && strncmp(*line, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+		*line += strlen(BYTE_ORDER_MARK);
 	return HG_OK;
 }
 

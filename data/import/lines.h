@@ -3,7 +3,8 @@
 
 #include "import/bytes.h"
 
-/* The longest line: longer than any edge, short enough for a buffer. */
+/* The longest line, unless a reader expects more: longer than any edge, short enough for a
+ * buffer. */
 #define HG__LINE_MAX (1 << 18)
 
 /* A text file, plain or gzip, read line by line. LF and CRLF end a line. */
@@ -13,12 +14,16 @@ struct lines {
 	struct hg__bytes bytes;
 	int64_t number; /* of the current line, from 1 */
 	char *buffer;
+	size_t room, most; /* bytes of the buffer now and at most; a reader may raise `most` */
 	size_t begin, end; /* the unread part of the buffer */
 	int finished;
+	char *owned; /* the path, where nobody else keeps it; or NULL */
 };
 
 HG_NODISCARD hg_status hg__lines_open(struct lines *lines, const char *path,
                                       const hg_progress *progress, char *message);
+/* The rest of opening: for a file whose `bytes`, path and message are set. */
+HG_NODISCARD hg_status hg__lines_begin(struct lines *lines);
 /* The next line without its line end, valid until the next call; NULL after the last line. */
 HG_NODISCARD hg_status hg__lines_next(struct lines *lines, char **line);
 void hg__lines_close(struct lines *lines);

@@ -2,14 +2,14 @@
  * than the result and one slab. */
 #include "import/npy.h"
 
-#include <errno.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "import/archive.h"
 
 /* Longer headers are refused; numpy pads headers to 64 bytes and itself refuses more than
  * 10,000. */
@@ -17,24 +17,8 @@
 
 hg_status hg__npz_open(struct npz *npz, const char *path, char *message)
 {
-	int code = 0;
-	struct stat info;
 	*npz = (struct npz){.path = path, .message = message};
-	if (stat(path, &info) != 0)
-		return hg__data_fail(message, HG_ERR_IO, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(info.st_mode))
-		return hg__data_fail(message, HG_ERR_IO, "%s: not a regular file", path);
-	npz->file_bytes = (int64_t)info.st_size;
-	npz->zip = zip_open(path, ZIP_RDONLY, &code);
-	if (npz->zip)
-		return HG_OK;
-	zip_error_t error;
-	zip_error_init_with_code(&error, code);
-	const hg_status status = hg__data_fail(
-	    message, code == ZIP_ER_OPEN || code == ZIP_ER_READ ? HG_ERR_IO : HG_ERR_FORMAT,
-	    "%s: not a zip archive, or a damaged one: %s", path, zip_error_strerror(&error));
-	zip_error_fini(&error);
-	return status;
+	return hg__zip_open(path, &npz->zip, &npz->file_bytes, message);
 }
 
 void hg__npz_close(struct npz *npz)
@@ -60,31 +44,30 @@ int hg__npz_has(const struct npz *npz, const char *key)
 static hg_status read_exactly(struct npy *a, void *buffer, int64_t bytes)
 {
 	for (int64_t done = 0; done < bytes;) {
-		const zip_int64_t got =
-		    zip_fread(a->file, (char *)buffer + done, (zip_uint64_t)(bytes - done));
-		if (got <= 0)
-			return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: %s", a->where,
-			                     got < 0 ? zip_file_strerror(a->file)
-			                             : "ends before its declared size");
-		done += got;
+		size_t got = 0;
+		HG__TRY(hg__bytes_read(&a->bytes, (char *)buffer + done, (size_t)(bytes - done), &got));
+		if (got == 0)
+			return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: ends before its declared size",
+			                     a->where);
+		done += (int64_t)got;
 	}
 	return HG_OK;
 }
 
-/* The member must end here. Reading its end also verifies its checksum. */
+/* The array must end here. Reading its end also verifies the checksum of a member. */
 static hg_status expect_end(struct npy *a)
 {
 	char more;
-	const zip_int64_t got = zip_fread(a->file, &more, 1);
-	if (got == 0)
-		return HG_OK;
-	return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: %s", a->where,
-	                     got < 0 ? zip_file_strerror(a->file) : "is longer than its declared size");
+	size_t got = 0;
+	HG__TRY(hg__bytes_read(&a->bytes, &more, 1, &got));
+	return got == 0 ? HG_OK
+	                : hg__data_fail(a->message, HG_ERR_FORMAT,
+	                                "%s: is longer than its declared size", a->where);
 }
 
 /* The header is "\x93NUMPY", the version, the length (2 bytes in version 1, 4 from version 2 on)
- * and the text. */
-static hg_status read_header(struct npy *a, int64_t declared)
+ * and the text. The array has `declared` bytes, or at most so many where they are not exact. */
+static hg_status read_header(struct npy *a, int64_t declared, int exact)
 {
 	unsigned char magic[8], size[4] = {0};
 	HG__TRY(read_exactly(a, magic, 8));
@@ -111,36 +94,11 @@ static hg_status read_header(struct npy *a, int64_t declared)
 	HG__TRY(status);
 	int64_t bytes = 0;
 	if (__builtin_mul_overflow(a->elements, (int64_t)a->type.size, &bytes) ||
-	    bytes != declared - 8 - width - length)
+	    bytes > declared - 8 - width - length || (exact && bytes != declared - 8 - width - length))
 		return hg__data_fail(a->message, HG_ERR_FORMAT,
 		                     "%s: header promises %" PRId64 " elements of %d bytes, but %" PRId64
 		                     " bytes follow",
 		                     a->where, a->elements, a->type.size, declared - 8 - width - length);
-	return HG_OK;
-}
-
-/* Compare the directory entry of a member with what is stored. */
-static hg_status check_member(const struct npz *npz, const struct npy *a, const zip_stat_t *info)
-{
-	const zip_uint64_t needed =
-	    ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
-	if ((info->valid & needed) != needed)
-		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: its directory entry is incomplete",
-		                     a->where);
-	if (info->encryption_method != ZIP_EM_NONE)
-		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: is encrypted", a->where);
-	if (info->comp_method != ZIP_CM_STORE && info->comp_method != ZIP_CM_DEFLATE)
-		return hg__data_fail(
-		    a->message, HG_ERR_FORMAT,
-		    "%s: compression method %d is not supported; stored and deflated members are", a->where,
-		    info->comp_method);
-	const double possible =
-	    (double)info->comp_size * (info->comp_method == ZIP_CM_DEFLATE ? HG__DEFLATE_MAX : 1);
-	if (info->comp_size > (zip_uint64_t)npz->file_bytes || (double)info->size > possible)
-		return hg__data_fail(a->message, HG_ERR_FORMAT,
-		                     "%s: declares %" PRIu64 " bytes out of %" PRIu64
-		                     " stored ones in a file of %" PRId64 ": impossible",
-		                     a->where, info->size, info->comp_size, npz->file_bytes);
 	return HG_OK;
 }
 
@@ -173,18 +131,21 @@ hg_status hg__npy_open(const struct npz *npz, const char *key, int rank, struct 
 {
 	char name[64];
 	zip_stat_t info;
-	*a = (struct npy){.message = npz->message};
+	*a = (struct npy){.message = npz->message, .bytes.fd = -1};
 	member_name(key, name);
 	snprintf(a->where, sizeof a->where, "%.80s: member %s", npz->path, name);
 	zip_stat_init(&info);
 	if (zip_stat(npz->zip, name, 0, &info) != 0)
 		return fail_missing(npz, key);
-	HG__TRY(check_member(npz, a, &info));
-	a->file = zip_fopen(npz->zip, name, 0);
-	if (!a->file)
+	HG__TRY(hg__zip_check(&info, npz->file_bytes, a->where, a->message));
+	zip_file_t *member = zip_fopen(npz->zip, name, 0);
+	if (!member)
 		return hg__data_fail(npz->message, HG_ERR_FORMAT, "%s: %s", a->where,
 		                     zip_strerror(npz->zip));
-	hg_status status = read_header(a, (int64_t)info.size);
+	hg_status status =
+	    hg__bytes_open_member(&a->bytes, member, (int64_t)info.size, a->where, NULL, npz->message);
+	if (status == HG_OK)
+		status = read_header(a, (int64_t)info.size, 1);
 	if (status == HG_OK && a->rank != rank)
 		status = hg__data_fail(npz->message, HG_ERR_FORMAT, "%s: has %d dimensions, expected %d",
 		                       a->where, a->rank, rank);
@@ -193,11 +154,49 @@ hg_status hg__npy_open(const struct npz *npz, const char *key, int rank, struct 
 	return status;
 }
 
+/* Read the header of a file whose bytes were opened, with this status. */
+static hg_status begin_file(struct npy *a, const char *path, hg_status status)
+{
+	char *message = a->message;
+	snprintf(a->where, sizeof a->where, "%.150s", path);
+	a->bytes.path = a->where;
+	const int plain = a->bytes.state == HG__PLAIN;
+	const int64_t stored = a->bytes.file_bytes;
+	if (status == HG_OK && stored == 0)
+		status = hg__data_fail(message, HG_ERR_FORMAT, "%s: is empty: 0 bytes", path);
+	if (status == HG_OK)
+		status = read_header(a, plain ? stored : stored * HG__DEFLATE_MAX, plain);
+	if (status == HG_OK && a->rank == 0)
+		status = hg__data_fail(message, HG_ERR_FORMAT, "%s: has no dimensions, expected 1 or 2",
+		                       a->where);
+	if (status < 0)
+		hg__npy_close(a);
+	return status;
+}
+
+hg_status hg__npy_open_file(const char *path, const hg_progress *progress, char *message,
+                            struct npy *a)
+{
+	*a = (struct npy){.message = message};
+	return begin_file(a, path, hg__bytes_open(&a->bytes, path, progress, message));
+}
+
+hg_status hg__npy_open_part(const struct hg__folder *folder, const char *part, struct npy *a)
+{
+	char *name = NULL, *path = NULL;
+	*a = (struct npy){.message = folder->message, .bytes.fd = -1};
+	HG__TRY(hg__folder_part(folder, part, &name));
+	hg_status status = hg__folder_path(folder, name, &path);
+	if (status == HG_OK)
+		status = begin_file(a, path, hg__folder_bytes(folder, name, path, &a->bytes));
+	free(path);
+	free(name);
+	return status;
+}
+
 void hg__npy_close(struct npy *a)
 {
-	if (a->file)
-		zip_fclose(a->file);
-	a->file = NULL;
+	hg__bytes_close(&a->bytes);
 }
 
 /* A callback that receives element `index` of the array. */

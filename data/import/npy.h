@@ -4,7 +4,7 @@
 #include <zip.h>
 
 #include "import/element.h"
-#include "internal.h"
+#include "import/folder.h"
 
 /* A numpy archive: a zip file whose members are .npy arrays. */
 struct npz {
@@ -14,11 +14,12 @@ struct npz {
 	int64_t file_bytes;
 };
 
-/* One array whose header is read; `file` delivers its elements next. */
+/* One array whose header is read; `bytes` deliver its elements next. It must not move while it is
+ * open. */
 struct npy {
 	char where[160]; /* the name in messages, "F.npz: member adj_indices.npy" */
 	char *message;
-	zip_file_t *file;
+	struct hg__bytes bytes;
 	struct hg__element type;
 	int fortran;
 	int rank;
@@ -36,6 +37,12 @@ int hg__npz_has(const struct npz *npz, const char *key);
  * the size. Arrays of Python objects are pickles; they are refused and never executed. */
 HG_NODISCARD hg_status hg__npy_open(const struct npz *npz, const char *key, int rank,
                                     struct npy *a);
+/* Open an .npy file, plain or gzip, of 1 or 2 dimensions. */
+HG_NODISCARD hg_status hg__npy_open_file(const char *path, const hg_progress *progress,
+                                         char *message, struct npy *a);
+/* The same for a file of a folder or archive. */
+HG_NODISCARD hg_status hg__npy_open_part(const struct hg__folder *folder, const char *part,
+                                         struct npy *a);
 /* Read all elements into fresh memory; then the member must end, with the right checksum. Integers
  * must lie in [low, high]. */
 HG_NODISCARD hg_status hg__npy_read_i64(struct npy *a, int64_t low, int64_t high, int64_t **values);

@@ -1,19 +1,23 @@
 /* Read numpy archives with the keys of gnn-benchmark: a scipy CSR adjacency
  * adj_{data,indices,indptr,shape}, sparse features attr_{data,indices,indptr,shape} or dense ones
  * attr_matrix, labels and optionally num_classes (or one-hot labels_{data,indices,indptr,shape}),
- * and the splits train_idx, val_idx, test_idx. Row i of the adjacency aggregates from its columns:
- * row = destination, column = source. */
+ * the splits train_idx, val_idx, test_idx, and what edges have (npz_edges.h). Row i of the
+ * adjacency aggregates from its columns: row = destination, column = source. npz_own.c reads what
+ * our own archives have besides. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/coo.h"
-#include "import/importers.h"
 #include "import/npy.h"
+#include "import/npz_edges.h"
+#include "import/npz_own.h"
+#include "import/run.h"
 
 struct import {
 	struct npz npz;
+	int own; /* the archive is an exported dataset */
 	hg_import_config config;
 	hg_dataset *d;
 };
@@ -32,7 +36,11 @@ static hg_status read_integers(const struct import *in, const char *key, int64_t
 	struct npy a;
 	HG__TRY(open_member(in, key, 1, &a));
 	*count = a.elements;
-	const hg_status status = hg__npy_read_i64(&a, low, high, values);
+	/* a mask would be taken for the indices 0 and 1 */
+	const hg_status status = a.type.kind == 'b'
+	                             ? hg__data_fail(a.message, HG_ERR_FORMAT,
+	                                             "%s: is of booleans, expected integers", a.where)
+	                             : hg__npy_read_i64(&a, low, high, values);
 	hg__npy_close(&a);
 	return status;
 }
@@ -101,6 +109,8 @@ static hg_status read_csr(const struct import *in, const char *prefix, struct hg
 		if (count != m->m)
 			return wrong_length(in, key[3], count, m->m);
 	}
+	if (strcmp(prefix, "adj") == 0)
+		HG__TRY(hg__npz_number_edges(&in->npz, m));
 	HG__TRY(hg__sparse_sort(m, in->npz.message));
 	hg__sparse_drop_ones(m);
 	return HG_OK;
@@ -109,12 +119,15 @@ static hg_status read_csr(const struct import *in, const char *prefix, struct hg
 static hg_status read_graph(const struct import *in)
 {
 	struct hg__sparse m = {0};
-	const hg_status status = read_csr(in, "adj", &m);
+	hg_status status = read_csr(in, "adj", &m);
 	in->d->nodes = m.rows;
 	in->d->edges = m.m;
 	in->d->rowptr = m.rowptr;
 	in->d->col = m.col;
 	in->d->weight = m.value;
+	if (status == HG_OK)
+		status = hg__npz_read_edges(&in->npz, &in->config, &m, in->d);
+	free(m.origin);
 	HG__TRY(status);
 	if (m.rows != m.cols)
 		return hg__data_fail(in->npz.message, HG_ERR_FORMAT,
@@ -134,6 +147,19 @@ static hg_status expect_nodes(const struct import *in, const char *key, int64_t 
 	                     in->npz.path, key, found, in->d->nodes);
 }
 
+/* Labels belong to the nodes, or, where there is a batch, to its graphs. */
+static hg_status expect_labelled(const struct import *in, const char *key, int64_t found)
+{
+	if (!in->d->graph_ptr)
+		return expect_nodes(in, key, found);
+	if (found == in->d->graphs)
+		return HG_OK;
+	return hg__data_fail(in->npz.message, HG_ERR_FORMAT,
+	                     "%s: member %s.npy: has %" PRId64 " rows, but there are %" PRId64
+	                     " graphs",
+	                     in->npz.path, key, found, in->d->graphs);
+}
+
 static hg_status read_sparse_features(const struct import *in)
 {
 	struct hg__sparse m = {0};
@@ -150,12 +176,16 @@ static hg_status read_dense_features(const struct import *in)
 {
 	struct npy a;
 	HG__TRY(open_member(in, "attr_matrix", 2, &a));
+	const int half = a.type.kind == 'f' && a.type.size == 2;
 	in->d->features = a.dim[1];
 	hg_status status = expect_nodes(in, "attr_matrix", a.dim[0]);
 	if (status == HG_OK)
 		status = hg__npy_read_f32(&a, (float **)&in->d->feat);
 	hg__npy_close(&a);
-	return status;
+	/* halves stay halves; those that are not finite are left to hg_dataset_check */
+	return status == HG_OK && half && hg_dataset_check_f16(in->d, NULL) == HG_OK
+	           ? hg_dataset_features_to(in->d, HG_F16, 0, in->npz.message)
+	           : status;
 }
 
 static hg_status read_features(const struct import *in)
@@ -170,19 +200,21 @@ static hg_status read_one_hot(const struct import *in)
 {
 	struct hg__sparse m = {0};
 	hg_dataset *d = in->d;
+	const int64_t rows = hg__data_labelled(d);
+	const char *who = d->graph_ptr ? "graph" : "node";
 	hg_status status = read_csr(in, "labels", &m);
 	if (status == HG_OK)
-		status = expect_nodes(in, "labels_shape", m.rows);
+		status = expect_labelled(in, "labels_shape", m.rows);
 	if (status == HG_OK)
-		status = hg__data_alloc(d->nodes, sizeof *d->label, "labels", (void **)&d->label,
-		                        in->npz.message);
-	for (int64_t i = 0; status == HG_OK && i < d->nodes; i++) {
+		status =
+		    hg__data_alloc(rows, sizeof *d->label, "labels", (void **)&d->label, in->npz.message);
+	for (int64_t i = 0; status == HG_OK && i < rows; i++) {
 		const int64_t count = m.rowptr[i + 1] - m.rowptr[i];
 		if (count > 1)
 			status = hg__data_fail(in->npz.message, HG_ERR_FORMAT,
-			                       "%s: labels: node %" PRId64 " has %" PRId64
-			                       " labels; one per node is supported",
-			                       in->npz.path, i, count);
+			                       "%s: labels: %s %" PRId64 " has %" PRId64
+			                       " labels; one per %s is supported",
+			                       in->npz.path, who, i, count, who);
 		else
 			d->label[i] = count == 1 ? m.col[m.rowptr[i]] : -1;
 	}
@@ -215,10 +247,12 @@ static hg_status read_labels(const struct import *in)
 	int64_t count = 0;
 	if (hg__npz_has(&in->npz, "labels")) {
 		HG__TRY(read_ids(in, "labels", INT32_MIN, INT32_MAX - 1, &count, &d->label));
-		HG__TRY(expect_nodes(in, "labels", count));
+		HG__TRY(expect_labelled(in, "labels", count));
 		HG__TRY(read_classes(in));
 	} else if (hg__npz_has(&in->npz, "labels_indptr")) {
 		HG__TRY(read_one_hot(in));
+	} else if (in->own && hg__npz_has(&in->npz, "num_classes")) {
+		HG__TRY(read_classes(in)); /* classes without labels */
 	}
 	return HG_OK;
 }
@@ -228,11 +262,12 @@ static hg_status read_split(const struct import *in, const char *key, uint8_t **
 	int64_t *index = NULL, count = 0;
 	if (!hg__npz_has(&in->npz, key))
 		return HG_OK;
-	hg_status status = read_integers(in, key, 0, in->d->nodes - 1, &count, &index);
+	const int64_t rows = hg__data_labelled(in->d);
+	hg_status status = read_integers(in, key, 0, rows - 1, &count, &index);
 	if (status == HG_OK)
-		status = hg__data_alloc(in->d->nodes, 1, key, (void **)mask, in->npz.message);
+		status = hg__data_alloc(rows, 1, key, (void **)mask, in->npz.message);
 	if (status == HG_OK) {
-		memset(*mask, 0, (size_t)in->d->nodes);
+		memset(*mask, 0, (size_t)rows);
 		for (int64_t i = 0; i < count; i++)
 			(*mask)[index[i]] = 1;
 	}
@@ -267,7 +302,7 @@ static int is_read(const struct import *in, const char *name)
 		for (size_t k = 0; sets[s].wanted && k < sets[s].count; k++)
 			if (strcmp(name, sets[s].name[k]) == 0)
 				return 1;
-	return 0;
+	return hg__npz_is_of_edges(&in->npz, name) || (in->own && hg__npz_is_own_member(name));
 }
 
 /* Note the members of the archive that the dataset does not contain; the first ones by name. */
@@ -295,36 +330,36 @@ static void note_unread(const struct import *in)
 		                used ? names : "members of long names");
 }
 
-static hg_status read_all(const struct import *in)
+static hg_status read_members(struct import *in)
 {
-	HG__TRY(hg__import_name(in->d, in->npz.path, in->npz.message));
+	HG__TRY(hg__npz_is_own(&in->npz, &in->own));
 	HG__TRY(read_graph(in));
+	if (in->own) {
+		HG__TRY(hg__npz_read_batch(&in->npz, in->d));
+		HG__TRY(hg__npz_read_own(&in->npz, in->d));
+	}
 	HG__TRY(read_features(in));
 	HG__TRY(read_labels(in));
 	HG__TRY(read_split(in, "train_idx", &in->d->train_mask));
 	HG__TRY(read_split(in, "val_idx", &in->d->val_mask));
 	HG__TRY(read_split(in, "test_idx", &in->d->test_mask));
-	HG__TRY(hg_dataset_check(in->d, in->npz.path, in->npz.message));
-	in->d->feat_amax = hg__data_amax(in->d);
 	note_unread(in);
 	return HG_OK;
+}
+
+static hg_status read_all(struct hg__import *run)
+{
+	struct import in = {.config = run->config, .d = run->d};
+	hg_status status = hg__npz_open(&in.npz, run->path, run->message);
+	if (status == HG_OK)
+		status = read_members(&in);
+	run->is_named = in.own;
+	hg__npz_close(&in.npz);
+	return status;
 }
 
 hg_status hg__import_npz(const char *const *paths, int count, const hg_import_config *config,
                          hg_dataset **dataset, char *message)
 {
-	struct import in = {0};
-	(void)count;
-	HG__TRY(hg__import_configure(config, &in.config, message));
-	HG__TRY(hg_dataset_new(dataset, message));
-	in.d = *dataset;
-	hg_status status = hg__npz_open(&in.npz, paths[0], message);
-	if (status == HG_OK)
-		status = read_all(&in);
-	hg__npz_close(&in.npz);
-	if (status < 0) {
-		hg_dataset_free(*dataset);
-		*dataset = NULL;
-	}
-	return status;
+	return hg__import_run(paths, count, config, read_all, dataset, message);
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "import/planetoid.h"
+#include "import/run.h"
 
 /* Nodes that validate. */
 #define VALIDATING 500
@@ -220,7 +221,7 @@ static hg_status set_name(const struct parts *in)
 	                          in->files.message);
 }
 
-static hg_status read_all(struct parts *in, const char *path)
+static hg_status build(struct parts *in, const char *path)
 {
 	HG__TRY(hg__planetoid_find(&in->files, path));
 	HG__TRY(set_name(in));
@@ -232,24 +233,19 @@ static hg_status read_all(struct parts *in, const char *path)
 	HG__TRY(place_rows(in));
 	HG__TRY(set_features(in));
 	HG__TRY(set_labels(in));
-	HG__TRY(set_splits(in));
-	in->d->feat_amax = hg__data_amax(in->d);
-	return hg_dataset_check(in->d, in->files.prefix, in->files.message);
+	return set_splits(in);
+}
+
+static hg_status read_all(struct hg__import *run)
+{
+	struct parts in = {.files = {.config = run->config, .message = run->message}, .d = run->d};
+	const hg_status status = build(&in, run->path);
+	free_parts(&in);
+	return status;
 }
 
 hg_status hg__import_planetoid(const char *const *paths, int count, const hg_import_config *config,
                                hg_dataset **dataset, char *message)
 {
-	struct parts in = {.files = {.message = message}};
-	(void)count;
-	HG__TRY(hg__import_configure(config, &in.files.config, message));
-	HG__TRY(hg_dataset_new(dataset, message));
-	in.d = *dataset;
-	const hg_status status = read_all(&in, paths[0]);
-	free_parts(&in);
-	if (status < 0) {
-		hg_dataset_free(*dataset);
-		*dataset = NULL;
-	}
-	return status;
+	return hg__import_run(paths, count, config, read_all, dataset, message);
 }
