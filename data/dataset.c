@@ -1,6 +1,7 @@
 /* Create, free and check a dataset. hg_dataset_check holds every rule that readers may rely on. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,9 +24,10 @@ void hg_dataset_free(hg_dataset *d)
 {
 	if (!d)
 		return;
-	void *owned[] = {d->name,     d->rowptr,      d->col,      d->weight,     d->graph_ptr,
-	                 d->feat,     d->feat_rowptr, d->feat_col, d->label,      d->feat_value,
-	                 d->val_mask, d->test_mask,   d->orig_id,  d->train_mask, d->order};
+	void *owned[] = {d->name,     d->rowptr,      d->col,        d->weight,     d->graph_ptr,
+	                 d->feat,     d->feat_rowptr, d->feat_col,   d->label,      d->feat_value,
+	                 d->val_mask, d->test_mask,   d->orig_id,    d->train_mask, d->order,
+	                 d->target,   d->edge_feat,   d->edge_label, d->fold};
 	for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
 		free(owned[i]);
 	free(d);
@@ -114,7 +116,11 @@ static hg_status check_graph(const hg_dataset *d, const char *origin, char *mess
 		                     "%s: graph: pointers end at %" PRId64 ", but there are %" PRId64
 		                     " edges",
 		                     origin, d->rowptr[d->nodes], d->edges);
-	HG__TRY(check_columns(at, d->rowptr, d->col, d->nodes, d->nodes));
+	return check_columns(at, d->rowptr, d->col, d->nodes, d->nodes);
+}
+
+static hg_status check_weights(const hg_dataset *d, const char *origin, char *message)
+{
 	for (int64_t i = 0; d->weight && i < d->nodes; i++)
 		for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++)
 			if (!isfinite(d->weight[e]))
@@ -122,6 +128,60 @@ static hg_status check_graph(const hg_dataset *d, const char *origin, char *mess
 				                     "%s: graph: weight %g at row %" PRId64 ", column %" PRId32
 				                     " is not finite",
 				                     origin, (double)d->weight[e], i, d->col[e]);
+	return HG_OK;
+}
+
+/* The failure "ORIGIN: WHAT: the edge from node J to node I FOUND", of edge e. */
+static hg_status bad_edge(const hg_dataset *d, struct location at, hg_status status, int64_t e,
+                          const char *found)
+{
+	int64_t i = 0;
+	while (d->rowptr[i + 1] <= e)
+		i++;
+	return hg__data_fail(at.message, status,
+	                     "%s: %s: the edge from node %" PRId32 " to node %" PRId64 " %s", at.origin,
+	                     at.what, d->col[e], i, found);
+}
+
+static hg_status check_edge_features(const hg_dataset *d, const char *origin, char *message)
+{
+	int64_t cells = 0;
+	char found[96];
+	if (d->edge_features < 0 || d->edge_features > INT32_MAX ||
+	    (d->edge_features > 0) != (d->edge_feat != NULL) ||
+	    __builtin_mul_overflow(d->edges, d->edge_features, &cells))
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s: edge features: %" PRId64
+		                     " columns need a matrix, and a matrix 1 to 2147483647 columns",
+		                     origin, d->edge_features);
+	for (int64_t k = 0; k < cells; k++)
+		if (!isfinite(d->edge_feat[k])) {
+			const float x = d->edge_feat[k];
+			(void)snprintf(found, sizeof found, "has %s in column %" PRId64 ", not a finite number",
+			               isnan(x) ? "nan"
+			               : x > 0  ? "inf"
+			                        : "-inf",
+			               k % d->edge_features);
+			return bad_edge(d, (struct location){origin, "edge features", message}, HG_ERR_RANGE,
+			                k / d->edge_features, found);
+		}
+	return HG_OK;
+}
+
+static hg_status check_edge_labels(const hg_dataset *d, const char *origin, char *message)
+{
+	char found[96];
+	if (d->edge_classes < 0 || (d->edge_classes > 0 && !d->edge_label))
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s: edge labels: %" PRId32 " classes need edge_label", origin,
+		                     d->edge_classes);
+	for (int64_t e = 0; d->edge_label && e < d->edges; e++)
+		if (d->edge_label[e] >= d->edge_classes) {
+			(void)snprintf(found, sizeof found, "has label %" PRId32 ", but there are %" PRId32,
+			               d->edge_label[e], d->edge_classes);
+			return bad_edge(d, (struct location){origin, "edge labels", message}, HG_ERR_FORMAT, e,
+			                found);
+		}
 	return HG_OK;
 }
 
@@ -184,11 +244,8 @@ static hg_status bad_feature(const char *origin, float x, int64_t row, int64_t c
 	    row, column, (double)x, half && isinf(x) ? " (f16 ends at 65504)" : "");
 }
 
-static hg_status check_dense(const hg_dataset *d, const char *origin, char *message)
+static hg_status check_dense_values(const hg_dataset *d, const char *origin, char *message)
 {
-	if (d->feat_dtype != HG_F16 && d->feat_dtype != HG_F32)
-		return hg__data_fail(message, HG_ERR_DTYPE, "%s: features: type %d is neither f16 nor f32",
-		                     origin, (int)d->feat_dtype);
 	for (int64_t i = 0; i < d->nodes; i++)
 		for (int64_t j = 0; j < d->features; j++) {
 			const float x = hg__data_feature(d, i * d->features + j);
@@ -207,7 +264,11 @@ static hg_status check_sparse(const hg_dataset *d, const char *origin, char *mes
 		                     " columns need feat_col and at most 2147483647 columns",
 		                     origin, d->features);
 	HG__TRY(hg__data_check_pointers(origin, at.what, d->feat_rowptr, d->nodes, message));
-	HG__TRY(check_columns(at, d->feat_rowptr, d->feat_col, d->nodes, d->features));
+	return check_columns(at, d->feat_rowptr, d->feat_col, d->nodes, d->features);
+}
+
+static hg_status check_sparse_values(const hg_dataset *d, const char *origin, char *message)
+{
 	for (int64_t i = 0; d->feat_value && i < d->nodes; i++)
 		for (int64_t e = d->feat_rowptr[i]; e < d->feat_rowptr[i + 1]; e++)
 			if (!isfinite(d->feat_value[e]))
@@ -223,9 +284,17 @@ static hg_status check_features(const hg_dataset *d, const char *origin, char *m
 		                     "%s: features: %" PRId64
 		                     " columns need a dense or a sparse matrix, and one only",
 		                     origin, d->features);
-	if (d->feat)
-		return check_dense(d, origin, message);
+	if (d->feat && d->feat_dtype != HG_F16 && d->feat_dtype != HG_F32)
+		return hg__data_fail(message, HG_ERR_DTYPE, "%s: features: type %d is neither f16 nor f32",
+		                     origin, (int)d->feat_dtype);
 	return d->feat_rowptr ? check_sparse(d, origin, message) : HG_OK;
+}
+
+static hg_status check_values(const hg_dataset *d, const char *origin, char *message)
+{
+	return d->feat          ? check_dense_values(d, origin, message)
+	       : d->feat_rowptr ? check_sparse_values(d, origin, message)
+	                        : HG_OK;
 }
 
 static hg_status check_labels(const hg_dataset *d, const char *origin, char *message)
@@ -241,6 +310,22 @@ static hg_status check_labels(const hg_dataset *d, const char *origin, char *mes
 			                     ", but there are %" PRId32 " classes",
 			                     origin, d->graph_ptr ? "graph" : "node", i, d->label[i],
 			                     d->classes);
+	return HG_OK;
+}
+
+static hg_status check_targets(const hg_dataset *d, const char *origin, char *message)
+{
+	const int64_t n = hg__data_labelled(d);
+	if (d->targets < 0 || (d->targets > 0) != (d->target != NULL))
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s: targets: %" PRId64 " columns need a matrix, and a matrix columns",
+		                     origin, d->targets);
+	for (int64_t i = 0; d->target && i < n; i++)
+		for (int64_t j = 0; j < d->targets; j++)
+			if (isinf(d->target[i * d->targets + j]))
+				return hg__data_fail(message, HG_ERR_FORMAT,
+				                     "%s: targets: row %" PRId64 ", column %" PRId64 " is infinite",
+				                     origin, i, j);
 	return HG_OK;
 }
 
@@ -275,17 +360,40 @@ static hg_status check_splits(const hg_dataset *d, const char *origin, char *mes
 	return HG_OK;
 }
 
+/* Each part, and the parts that must hold before it can be checked. */
+#define NEEDS(part) (1u << (part))
+static const struct {
+	hg_status (*check)(const hg_dataset *d, const char *origin, char *message);
+	unsigned needs;
+} parts[HG__PARTS] = {
+    [HG__PART_NAME] = {check_name, 0},
+    [HG__PART_GRAPH] = {check_graph, 0},
+    [HG__PART_WEIGHTS] = {check_weights, NEEDS(HG__PART_GRAPH)},
+    [HG__PART_EDGE_FEATURES] = {check_edge_features, NEEDS(HG__PART_GRAPH)},
+    [HG__PART_EDGE_LABELS] = {check_edge_labels, NEEDS(HG__PART_GRAPH)},
+    [HG__PART_BATCH] = {check_batch, NEEDS(HG__PART_GRAPH)},
+    [HG__PART_ORDER] = {check_order, NEEDS(HG__PART_GRAPH) | NEEDS(HG__PART_BATCH)},
+    [HG__PART_FEATURES] = {check_features, NEEDS(HG__PART_GRAPH)},
+    [HG__PART_VALUES] = {check_values, NEEDS(HG__PART_GRAPH) | NEEDS(HG__PART_FEATURES)},
+    [HG__PART_LABELS] = {check_labels, NEEDS(HG__PART_GRAPH) | NEEDS(HG__PART_BATCH)},
+    [HG__PART_TARGETS] = {check_targets, NEEDS(HG__PART_GRAPH) | NEEDS(HG__PART_BATCH)},
+    [HG__PART_SPLITS] = {check_splits, NEEDS(HG__PART_GRAPH) | NEEDS(HG__PART_BATCH)},
+    [HG__PART_FOLDS] = {hg__data_check_folds, NEEDS(HG__PART_GRAPH) | NEEDS(HG__PART_BATCH)},
+};
+
+hg_status hg__check_part(const hg_dataset *d, enum hg__part part, unsigned broken,
+                         const char *origin, char *message)
+{
+	return parts[part].needs & broken ? HG_OK : parts[part].check(d, origin, message);
+}
+
 hg_status hg_dataset_check(const hg_dataset *d, const char *origin, char *message)
 {
 	if (!d)
 		return hg__data_fail(message, HG_ERR_ARG, "dataset_check: dataset is NULL");
 	if (!origin)
 		origin = d->name ? d->name : "dataset";
-	HG__TRY(check_name(d, origin, message));
-	HG__TRY(check_graph(d, origin, message));
-	HG__TRY(check_batch(d, origin, message));
-	HG__TRY(check_order(d, origin, message));
-	HG__TRY(check_features(d, origin, message));
-	HG__TRY(check_labels(d, origin, message));
-	return check_splits(d, origin, message);
+	for (int part = 0; part < HG__PARTS; part++)
+		HG__TRY(hg__check_part(d, (enum hg__part)part, 0, origin, message));
+	return HG_OK;
 }

@@ -47,6 +47,17 @@ typedef struct hg_dataset {
 	uint8_t *test_mask;  /**< as long as label, or NULL */
 	int64_t *orig_id;    /**< [nodes]: the user's own node numbers, or NULL: the same */
 	int32_t *order;      /**< [nodes]: the number each node had before reordering, or NULL: none */
+	int64_t targets;     /**< columns of target */
+	float *target;       /**< [rows of label, targets] real targets; NaN: missing; or NULL */
+
+	int64_t edge_features; /**< columns of edge_feat */
+	float *edge_feat;      /**< [edges, edge_features] attributes, in the order of col; or NULL */
+	int32_t edge_classes;  /**< number of labels that edges can have, such as types of bonds */
+	int32_t *edge_label;   /**< [edges] in [0, edge_classes); below 0: none; or NULL */
+
+	int32_t folds; /**< number of folds for cross-validation; 0: it has none */
+	/** [rows of label] in [0, folds), no fold empty; below 0: in none, it always trains; or NULL */
+	int32_t *fold;
 } hg_dataset;
 
 /** Creates an empty dataset.
@@ -60,13 +71,13 @@ HG_API HG_NODISCARD hg_status hg_dataset_new(hg_dataset **dataset, char *message
 HG_API void hg_dataset_free(hg_dataset *dataset);
 
 /** Checks everything that must hold of a dataset before it is used: pointers, ids, finite features
- * (within f16 if they are f16), labels, disjoint splits.
+ * (within f16 if they are f16), attributes and labels of edges, labels, disjoint splits.
  * @param dataset  the dataset.
  * @param origin   what messages call it, such as a file name.
  * @param message  receives the reason of a failure, or NULL.
  * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_FORMAT (something does not hold);
- *         HG_ERR_RANGE (a feature does not fit its type); HG_ERR_DTYPE (features neither f16 nor
- *         f32); HG_ERR_NOMEM. */
+ *         HG_ERR_RANGE (a feature or an attribute of an edge does not fit its type); HG_ERR_DTYPE
+ *         (features neither f16 nor f32); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_check(const hg_dataset *dataset, const char *origin,
                                                char *message);
 
@@ -98,6 +109,17 @@ HG_API HG_NODISCARD hg_status hg_dataset_write(const hg_dataset *dataset, const 
 HG_API HG_NODISCARD hg_status hg_dataset_write_watched(const hg_dataset *dataset, const char *path,
                                                        const hg_progress *progress, char *message);
 
+/** Checks a dataset and writes it as a numpy archive (.npz, data/FORMAT.md), atomically: the keys
+ * of gnn-benchmark and what else the dataset has. `numpy.load` opens it without pickle, and
+ * importing it gives the same dataset, bit for bit.
+ * @param dataset   the dataset.
+ * @param path      the file.
+ * @param progress  the watcher, or NULL.
+ * @param message   receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_STATE (the watcher asked to stop); the errors of hg_dataset_write. */
+HG_API HG_NODISCARD hg_status hg_dataset_write_npz(const hg_dataset *dataset, const char *path,
+                                                   const hg_progress *progress, char *message);
+
 /** Is the first line of an edge list a header that counts what follows ("nodes edges")? */
 typedef enum hg_header {
 	/** it is where its numbers are the counts and cannot be an edge; HG_ERR_FORMAT, with both
@@ -113,21 +135,24 @@ typedef struct hg_import_config {
 	hg_header header;            /**< of edge lists; default HG_HEADER_AUTO */
 	const hg_progress *progress; /**< the watcher, or NULL (default) */
 	/** receives, as sentences, what was decided for the user and what the dataset leaves out: a
-	 * header, duplicate edges, labels of edges; or NULL (default) */
+	 * header, duplicate edges, unread files; or NULL (default) */
 	void (*note)(void *user, const char *sentence);
-	void *user; /**< passed to note */
+	void *user;    /**< passed to note */
+	int64_t fold;  /**< the fold to take, from 0, of a set that comes with `folds` folds (gin):
+	                * its test set is the test set, that of the next fold validates */
+	int64_t folds; /**< default 0: no fold is taken */
 } hg_import_config;
 /** The defaults of the fields. */
 #define HG_IMPORT_CONFIG_INIT HG__INIT(hg_import_config, HG__SET(header, HG_HEADER_AUTO))
 
 /** An importer of one source format. */
 typedef struct hg_importer {
-	const char *name;    /**< "npz" */
-	const char *help;    /**< one line */
+	const char *name; /**< "npz" */
+	const char *help; /**< one line */
 	/** endings of its files, separated by spaces; one with a * is a pattern of their whole names
 	 * (fnmatch) */
 	const char *endings;
-	int inputs;          /**< files it takes: exactly 1, or 0 for one or more */
+	int inputs; /**< files it takes: exactly 1, or 0 for one or more */
 	/** Imports paths [count] into a new dataset, owned by the caller; config NULL:
 	 * HG_IMPORT_CONFIG_INIT. Returns HG_OK; HG_ERR_ARG; HG_ERR_IO (a file cannot be read);
 	 * HG_ERR_FORMAT (it is not of this format, the message names the place); HG_ERR_RANGE (a number
@@ -140,6 +165,16 @@ typedef struct hg_importer {
  * @param count  receives the number of importers; may be NULL.
  * @return a constant array. */
 HG_API const hg_importer *hg_importers(size_t *count);
+
+/** Recognises the format of an input: of a folder or zip archive by the files in it, of a file by
+ * its first bytes and its name.
+ * @param path      a file or folder.
+ * @param importer  receives its importer.
+ * @param message   receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_FORMAT (it is of no known format, or may be
+ *         of several); HG_ERR_IO (a folder cannot be read); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_import_recognise(const char *path, const hg_importer **importer,
+                                                  char *message);
 
 /** A synthetic dataset: planted communities with power-law degrees, and hubs. The features of a
  * node are the centroid of its class plus noise, times scale. */
@@ -171,14 +206,17 @@ HG_API HG_NODISCARD hg_status hg_dataset_planted(const hg_planted_config *config
                                                  hg_dataset **dataset, char *message);
 
 /** Makes the graph symmetric: A + A^T with duplicate edges merged, of which the largest weight
- * stays.
+ * stays. An edge that is there keeps its attributes and its label; an edge that is added has those
+ * of the edge that it reverses.
  * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param message  receives the reason of a failure, or NULL.
  * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_symmetrize(hg_dataset *dataset, char *message);
 
 /** Adds a self loop of weight 1 to every node that has none. Duplicate edges become one, with the
- * sum of their weights if they have some.
+ * sum of their weights if they have some. The attributes of a new loop are 0 and its label is -1:
+ * no bond, so a sum of x_j + e_ij adds the node itself. (add_self_loops of PyTorch Geometric fills
+ * in 1 unless it is told another fill_value.)
  * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param message  receives the reason of a failure, or NULL.
  * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
@@ -196,6 +234,13 @@ HG_API HG_NODISCARD hg_status hg_dataset_largest_component(hg_dataset *dataset, 
  * @param message  receives the reason of a failure, or NULL.
  * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_row_normalize(hg_dataset *dataset, char *message);
+
+/** Gives every column of the features mean 0 and standard deviation 1 over all nodes; a column of
+ * equal values becomes 0. Sparse features become dense, f32.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_standardize(hg_dataset *dataset, char *message);
 
 /** What a positional encoding tells of a node. U is the pattern of A + A^T without its diagonal:
  * directions, weights and self loops do not count. D is the diagonal matrix of its row sums. */
@@ -258,7 +303,8 @@ HG_API HG_NODISCARD hg_status hg_dataset_advise_rows(const hg_dataset *dataset,
 /** Sets the splits to one fold of a cross-validation: fold `fold` is the test set, the next one (0
  * after the last) the validation set, the others are the training set. The rows of each class are
  * dealt out in turn, in an order that depends on their numbers alone, so the folds are the same
- * every time and their sizes differ by one row at most.
+ * every time and their sizes differ by one row at most. A dataset that holds so many folds of its
+ * own (hg_dataset.fold) uses those.
  * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param fold     0 to folds - 1.
  * @param folds    at least 3.
@@ -268,6 +314,39 @@ HG_API HG_NODISCARD hg_status hg_dataset_advise_rows(const hg_dataset *dataset,
 HG_API HG_NODISCARD hg_status hg_dataset_fold(hg_dataset *dataset, int64_t fold, int64_t folds,
                                               char *message);
 
+/** Which rows validate when one fold of a cross-validation is held out (hg_dataset_use_fold). */
+typedef enum hg_fold_validation {
+	/** the next fold (0 after the last), so that the held-out fold tests what it did not choose */
+	HG_FOLD_NEXT = 0,
+	/** the held-out fold itself, and there is no test set: the split of the paper on GIN (Xu et al.
+	 * 2019), which reports validation accuracies */
+	HG_FOLD_HELD_OUT = 1
+} hg_fold_validation;
+
+/** Deals the rows out to folds for cross-validation, class by class as hg_dataset_fold does, and
+ * keeps them in the dataset (hg_dataset.fold). Splits stay as they are. Without labels all rows are
+ * dealt out.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
+ * @param folds    at least 2.
+ * @param seed     another seed, other folds; with 0 those of hg_dataset_fold.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL, folds out of range); HG_ERR_STATE (fewer rows than
+ *         folds); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_make_folds(hg_dataset *dataset, int64_t folds,
+                                                    uint64_t seed, char *message);
+
+/** Sets the splits to one of the dataset's own folds: it is held out, and the rows of the other
+ * folds train, without those that validate. Labelled rows in no fold always train.
+ * @param dataset     a dataset that hg_dataset_check accepts, changed in place; unchanged on
+ *                    failure.
+ * @param fold        0 to dataset->folds - 1.
+ * @param validation  which rows validate.
+ * @param message     receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL, fold or validation out of range); HG_ERR_STATE (it
+ *         has no folds, or two where HG_FOLD_NEXT needs three); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_use_fold(hg_dataset *dataset, int64_t fold,
+                                                  hg_fold_validation validation, char *message);
+
 /** The number by which the user knows a node: its orig_id, else the number it had before the
  * dataset was reordered.
  * @param dataset  the dataset.
@@ -275,8 +354,8 @@ HG_API HG_NODISCARD hg_status hg_dataset_fold(hg_dataset *dataset, int64_t fold,
  * @return that number. */
 HG_API int64_t hg_dataset_node(const hg_dataset *dataset, int64_t i);
 
-/** Reorders everything that has one row per node: node k becomes what node order[k] was.
- * dataset->order keeps the combination of all orders so far.
+/** Reorders everything that has one row per node: node k becomes what node order[k] was. Edges take
+ * their attributes and labels with them. dataset->order keeps the combination of all orders so far.
  * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param order    a permutation [nodes] that keeps the nodes of each graph of a batch together.
  * @param message  receives the reason of a failure, or NULL.
