@@ -1,6 +1,7 @@
 /* What a training run takes from a dataset: whether it can be trained on, the shape of the model,
- * labels and splits. */
+ * labels, targets and splits. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "core/versioned.h"
 #include "halfgraph/upload.h"
@@ -21,20 +22,28 @@ static hg_status check_parts(const hg_dataset *d, const char *origin, char *mess
 		return hg__data_fail(
 		    message, HG_ERR_FORMAT,
 		    "%s: has no features to train on: make it from a source that has some (npz: attr_*, "
-		    "tu: labels or attributes of nodes), or write nodes/feat, as data/FORMAT.md shows",
+		    "tu: labels or attributes of nodes), add some (h5convert FILE --features degree -o "
+		    "OUT.h5), or write nodes/feat, as data/FORMAT.md shows",
 		    origin);
-	if (!d->label)
+	if (!d->label && !d->target)
 		return hg__data_fail(
 		    message, HG_ERR_FORMAT,
-		    "%s: has no labels to train on: write %ss/label, as data/FORMAT.md shows", origin, who);
-	if (d->classes < 1)
+		    "%s: has no labels to train on: write %ss/label, or %ss/target for real targets, as "
+		    "data/FORMAT.md shows, or add labels (h5convert FILE --labels LABELS -o OUT.h5)",
+		    origin, who, who);
+	if (d->label && d->classes < 1)
 		return hg__data_fail(message, HG_ERR_FORMAT,
 		                     "%s: num_classes is 0, expected at least 1 to train on", origin);
+	if (!d->train_mask && d->fold)
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s: has %" PRId32 " folds but no training split: train all of them "
+		                     "(hg-train --folds) or one (--fold 0)",
+		                     origin, d->folds);
 	if (!d->train_mask)
 		return hg__data_fail(
 		    message, HG_ERR_FORMAT,
-		    "%s: has no training split: h5convert FILE --fold 0/10 -o OUT.h5 makes one, or write "
-		    "%ss/train_mask, as data/FORMAT.md shows",
+		    "%s: has no training split: h5convert FILE --fold 0/10 or --split random:0.6/0.2/0.2 "
+		    "-o OUT.h5 makes one, or write %ss/train_mask, as data/FORMAT.md shows",
 		    origin, who);
 	return HG_OK;
 }
@@ -43,13 +52,22 @@ static hg_status check_parts(const hg_dataset *d, const char *origin, char *mess
 static hg_status note_classes(const hg_dataset *d, int64_t labelled, const char *origin,
                               char *message)
 {
-	if (d->classes <= labelled)
+	if (!d->label || d->classes <= labelled)
 		return HG_OK;
 	return hg__data_fail(message, HG_INFO_SUSPECT,
 	                     "%s: num_classes is %" PRId32 ", more than the %" PRId64
 	                     " labelled %s%s: the model has an output for each class, also for those "
 	                     "that nothing is labelled with",
 	                     origin, d->classes, labelled, labelled_name(d), labelled == 1 ? "" : "s");
+}
+
+/* Does a row have a label or, without labels, a target? */
+static int has_truth(const hg_dataset *d, int64_t row)
+{
+	int has = d->label && d->label[row] >= 0;
+	for (int64_t c = 0; !d->label && c < d->targets; c++)
+		has |= !isnan(d->target[row * d->targets + c]);
+	return has;
 }
 
 hg_status hg_dataset_check_training(const hg_dataset *d, const char *origin, char *message)
@@ -62,14 +80,16 @@ hg_status hg_dataset_check_training(const hg_dataset *d, const char *origin, cha
 	HG__TRY(check_parts(d, origin, message));
 	const int64_t rows = hg__data_labelled(d);
 	for (int64_t i = 0; i < rows; i++) {
-		labelled += d->label[i] >= 0;
-		learnt += d->label[i] >= 0 && d->train_mask[i];
+		labelled += has_truth(d, i);
+		learnt += has_truth(d, i) && d->train_mask[i];
 	}
 	if (!learnt)
 		return hg__data_fail(message, HG_ERR_FORMAT,
-		                     "%s: none of %" PRId64 " %ss is labelled and in %ss/train_mask, "
+		                     "%s: none of %" PRId64 " %ss %s in %ss/train_mask, "
 		                     "expected at least one to train on",
-		                     origin, rows, labelled_name(d), labelled_name(d));
+		                     origin, rows, labelled_name(d),
+		                     d->label ? "is labelled and" : "has a target and is",
+		                     labelled_name(d));
 	return note_classes(d, labelled, origin, message);
 }
 
@@ -84,8 +104,19 @@ hg_status hg_dataset_configure(const hg_dataset *d, hg_model_config *model, char
 		                     "configure: model.size is %zu, expected %zu (start from "
 		                     "hg_model_config_default)",
 		                     model->size, sizeof *model);
+	const hg_model_info *info = hg_model_get_info(model->name);
+	const int64_t edges = d->edge_features + (d->edge_label ? d->edge_classes : 0);
+	if (info && info->edge_features && edges == 0)
+		return hg__data_fail(
+		    message, HG_ERR_FORMAT,
+		    "the edges of %s have neither attributes nor labels, which a %s reads: import a "
+		    "dataset with some (h5convert --inspect shows them), or choose a model without, such "
+		    "as "
+		    "gin",
+		    d->name ? d->name : "the dataset", info->name);
+	model->edge_features = info && info->edge_features ? edges : 0;
 	model->in_features = d->features;
-	model->out_features = d->classes;
+	model->out_features = d->label ? d->classes : d->targets;
 	if (!d->graph_ptr)
 		model->readout = -1;
 	else if (model->readout < 0)
@@ -137,7 +168,12 @@ hg_status hg_dataset_train_data(const hg_dataset *d, const hg_device_data *data,
 	train->input.graph = data->graph;
 	train->input.x = data->x;
 	train->input.x_sparse = data->x_sparse;
+	train->input.edge_x = data->edge_x;
+	train->self_loops = data->self_loops;
+	train->unweighted = data->unweighted;
 	train->labels = d->label;
+	train->targets = d->target;
+	train->target_cols = d->targets;
 	train->train_mask = d->train_mask;
 	train->val_mask = d->val_mask;
 	train->test_mask = d->test_mask;

@@ -1,4 +1,4 @@
-/* Copy the graph and the features of a dataset to a device. */
+/* Copy the graph and the features of a dataset to a device. upload_edges.c has those of edges. */
 #include "halfgraph/upload.h"
 
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include "core/versioned.h"
 #include "internal.h"
+#include "upload_edges.h"
 
 /* Below this share of stored features the sparse product is faster. A training epoch of a GCN of
  * width 64 on one AVX-512 core costs 44 ns per stored entry with sparse features and 4.1 ns per
@@ -21,6 +22,8 @@ hg_upload_config hg_upload_config_for(const hg_train_config *run)
 		config.state = run->policy.state;
 	if (model)
 		config.self_loops = model->self_loops;
+	if (model && model->edge_features)
+		config.edge_features = config.edge_labels = 2; /* if there are any */
 	return config;
 }
 
@@ -199,6 +202,11 @@ static hg_status arguments_check(const hg_dataset *d, const hg_upload_config *co
 	if (d->graph_ptr && d->graphs < 1)
 		return hg__data_fail(message, HG_ERR_FORMAT,
 		                     "upload: the batch has no graphs, expected at least one");
+	if ((config->edge_features == 1 && !d->edge_feat) ||
+	    (config->edge_labels == 1 && !d->edge_label))
+		return hg__data_fail(
+		    message, HG_ERR_FORMAT, "upload: %s is set, but the edges of the dataset have none",
+		    config->edge_features == 1 && !d->edge_feat ? "edge_features" : "edge_labels");
 	return HG_OK;
 }
 
@@ -217,11 +225,15 @@ hg_status hg_dataset_upload(const hg_dataset *d, hg_context *ctx, const hg_uploa
 		                     "upload: config.size is not set (start from HG_UPLOAD_CONFIG_INIT), "
 		                     "or a field unknown to this version is used");
 	HG__TRY(arguments_check(d, &ours, message));
+	ours.edge_features = ours.edge_features && d->edge_feat;
+	ours.edge_labels = ours.edge_labels && d->edge_label;
 	HG__TRY(hg__data_alloc(1, sizeof *data, "device data", (void **)&data, message));
-	*data = (hg_device_data){NULL, NULL, NULL};
+	*data = (hg_device_data){.self_loops = ours.self_loops, .unweighted = ours.unweighted};
 	hg_status status = upload_graph(d, ctx, &ours, &data->graph, message);
 	if (status >= 0)
 		status = upload_features(d, ctx, &ours, data, message);
+	if (status >= 0 && (ours.edge_features || ours.edge_labels))
+		status = hg__upload_edges(d, ctx, &ours, &data->edge_x, message);
 	if (status < 0) {
 		hg_device_data_free(data);
 		return status;
@@ -235,6 +247,7 @@ void hg_device_data_free(hg_device_data *data)
 	if (!data)
 		return;
 	hg_tensor_free(data->x);
+	hg_tensor_free(data->edge_x);
 	hg_graph_free(data->x_sparse);
 	hg_graph_free(data->graph);
 	free(data);

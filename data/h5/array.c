@@ -424,6 +424,15 @@ hg_status hg__h5_read_f32(const struct h5 *h5, const struct h5_array *a, float *
 	              : read_slabs(h5, a, H5T_NATIVE_DOUBLE, sizeof(double), take_reals, *values);
 }
 
+hg_status hg__h5_read_f64(const struct h5 *h5, const struct h5_array *a, double **values)
+{
+	if ((a->class != H5T_FLOAT && a->class != H5T_INTEGER) || a->size > 8)
+		return wrong_type(h5, a, "float");
+	HG__TRY(
+	    hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message));
+	return read_whole(h5, a, H5T_NATIVE_DOUBLE, *values);
+}
+
 hg_status hg__h5_read_half(const struct h5 *h5, const struct h5_array *a, hg_half **values)
 {
 	const hid_t type = hg__h5_half_type();

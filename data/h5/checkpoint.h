@@ -30,4 +30,10 @@ static const struct {
     {"skipped", offsetof(hg_loss_scale, skipped), sizeof(int64_t)}};
 #define HG__CHECKPOINT_SCALES (sizeof hg__checkpoint_scale / sizeof hg__checkpoint_scale[0])
 
+/* checkpoint_past.c: the best epoch, the history and the plateau, which files of version 1.0
+ * lack. */
+HG_NODISCARD hg_status hg__checkpoint_write_past(const struct h5 *h5, const hg_state *state);
+/* The tensors have been read. */
+HG_NODISCARD hg_status hg__checkpoint_read_past(const struct h5 *h5, hg_state *state);
+
 #endif

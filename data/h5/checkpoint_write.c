@@ -158,14 +158,14 @@ static hg_status write_all(const struct h5 *h5, const struct sorted *s)
 {
 	const hg_state *state = s->state;
 	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "format", HG__CHECKPOINT_FORMAT));
-	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "format_version", "1.0"));
+	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "format_version", "1.1"));
 	HG__TRY(hg__h5_integer_write(h5, h5->file, "step", state->step));
 	HG__TRY(write_settings(h5, s));
 	HG__TRY(write_promotions(h5, state));
 	HG__TRY(write_loss_scale(h5, state));
 	for (int part = 0; part <= HG_STATE_MOMENTS; part++)
 		HG__TRY(write_part(h5, s, part));
-	return HG_OK;
+	return hg__checkpoint_write_past(h5, state);
 }
 
 static hg_status write_into(const hg_state *state, int fd, const char *path, char *message)

@@ -114,13 +114,15 @@ HG_NODISCARD hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_arr
 /* Read floats of any width, or integers, as f32. A finite value that f32 cannot hold is refused. */
 HG_NODISCARD hg_status hg__h5_read_f32(const struct h5 *h5, const struct h5_array *array,
                                        float **values);
+/* The same as f64. */
+HG_NODISCARD hg_status hg__h5_read_f64(const struct h5 *h5, const struct h5_array *array,
+                                       double **values);
 /* Read binary16 without a conversion. */
 HG_NODISCARD hg_status hg__h5_read_half(const struct h5 *h5, const struct h5_array *array,
                                         hg_half **values);
 
-/* Element types of written datasets, all little-endian. H5_F32_SUMMED: f32 with Fletcher
- * checksums. */
-enum h5_type { H5_U8, H5_I32, H5_I64, H5_HALF, H5_F32, H5_F32_SUMMED };
+/* Element types of written datasets, all little-endian. _SUMMED: with Fletcher checksums. */
+enum h5_type { H5_U8, H5_I32, H5_I64, H5_HALF, H5_F32, H5_F32_SUMMED, H5_F64_SUMMED };
 /* Write [rows] (cols = 0) or [rows, cols] elements. Where `out` is not NULL it returns the dataset,
  * still open, so that the caller can add attributes. */
 HG_NODISCARD hg_status hg__h5_write(const struct h5 *h5, hid_t parent, const char *name,

@@ -10,9 +10,10 @@ static hid_t file_type(enum h5_type type)
 {
 	if (type == H5_HALF)
 		return hg__h5_half_type();
-	const hid_t named[] = {
-	    [H5_U8] = H5T_STD_U8LE,      [H5_I32] = H5T_STD_I32LE,  [H5_I64] = H5T_STD_I64LE,
-	    [H5_HALF] = H5I_INVALID_HID, [H5_F32] = H5T_IEEE_F32LE, [H5_F32_SUMMED] = H5T_IEEE_F32LE};
+	const hid_t named[] = {[H5_U8] = H5T_STD_U8LE,          [H5_I32] = H5T_STD_I32LE,
+	                       [H5_I64] = H5T_STD_I64LE,        [H5_HALF] = H5I_INVALID_HID,
+	                       [H5_F32] = H5T_IEEE_F32LE,       [H5_F32_SUMMED] = H5T_IEEE_F32LE,
+	                       [H5_F64_SUMMED] = H5T_IEEE_F64LE};
 	return H5Tcopy(named[type]);
 }
 
@@ -44,8 +45,9 @@ static int set_storage(hid_t plist, enum h5_type type, int rank, const hsize_t d
 	const hsize_t rows = largest / width, chunk[2] = {dim[0] < rows ? dim[0] : rows, width};
 	if (H5Pset_chunk(plist, rank, chunk) < 0)
 		return 0;
-	return type == H5_F32_SUMMED ? H5Pset_fletcher32(plist) >= 0
-	                             : H5Pset_shuffle(plist) >= 0 && H5Pset_deflate(plist, 1) >= 0;
+	return type == H5_F32_SUMMED || type == H5_F64_SUMMED
+	           ? H5Pset_fletcher32(plist) >= 0
+	           : H5Pset_shuffle(plist) >= 0 && H5Pset_deflate(plist, 1) >= 0;
 }
 
 /* The progress text for a dataset. */
@@ -58,6 +60,7 @@ static const char *progress_text(const char *name)
 	             {"values", "writing weights"},
 	             {"feat", "writing features"},
 	             {"label", "writing labels"},
+	             {"target", "writing targets"},
 	             {"orig_id", "writing original ids"},
 	             {"order", "writing the order"}};
 	for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)

@@ -54,6 +54,60 @@ static hg_status expect_length(const struct h5 *h5, const struct h5_array *a, in
 	                     a->where, a->dim[0], expected, what);
 }
 
+static hg_status read_edge_features(const struct h5 *h5, hid_t edges, hg_dataset *d)
+{
+	struct h5_array a;
+	if (!hg__h5_has(edges, "feat"))
+		return HG_OK;
+	HG__TRY(hg__h5_array(h5, edges, "feat", "/edges/feat", 2, &a));
+	hg_status status = expect_length(h5, &a, d->edges, "edges");
+	if (status == HG_OK && a.dim[1] > 0) {
+		d->edge_features = a.dim[1];
+		status = hg__h5_read_f32(h5, &a, &d->edge_feat);
+	}
+	hg__h5_array_close(&a);
+	return status;
+}
+
+static hg_status read_edge_labels(const struct h5 *h5, hid_t edges, hg_dataset *d)
+{
+	struct h5_array a;
+	int has_classes = 0;
+	int64_t classes = 0;
+	if (!hg__h5_has(edges, "label"))
+		return HG_OK;
+	HG__TRY(hg__h5_integer(h5, h5->file, "num_edge_classes", "/", &classes, &has_classes));
+	if (has_classes && (classes < 0 || classes > INT32_MAX))
+		return hg__data_fail(h5->message, HG_ERR_FORMAT,
+		                     "%s: /: attribute num_edge_classes is %" PRId64
+		                     ", not in [0, 2147483647]",
+		                     h5->path, classes);
+	d->edge_classes = (int32_t)classes;
+	HG__TRY(hg__h5_array(h5, edges, "label", "/edges/label", 1, &a));
+	hg_status status = expect_length(h5, &a, d->edges, "edges");
+	if (status == HG_OK)
+		/* hg_dataset_check compares the labels with num_edge_classes */
+		status = hg__h5_read_i32(h5, &a, INT32_MIN, INT32_MAX - 1, &d->edge_label);
+	if (status == HG_OK && !has_classes)
+		status = hg__data_count_edge_classes(d, h5->path, "add the attribute num_edge_classes",
+		                                     h5->message);
+	hg__h5_array_close(&a);
+	return status;
+}
+
+static hg_status read_edges(const struct h5 *h5, hg_dataset *d)
+{
+	hid_t edges;
+	if (!hg__h5_has(h5->file, "edges"))
+		return HG_OK;
+	HG__TRY(hg__h5_group(h5, h5->file, "edges", "/edges", &edges));
+	hg_status status = read_edge_features(h5, edges, d);
+	if (status == HG_OK)
+		status = read_edge_labels(h5, edges, d);
+	H5Gclose(edges);
+	return status;
+}
+
 static hg_status read_dense(const struct h5 *h5, hid_t nodes, hg_dataset *d)
 {
 	struct h5_array a;
@@ -174,6 +228,22 @@ static hg_status read_labels(const struct h5 *h5, const struct owner *owner, hg_
 	return status;
 }
 
+static hg_status read_targets(const struct h5 *h5, const struct owner *owner, hg_dataset *d)
+{
+	struct h5_array a;
+	char where[128];
+	if (!hg__h5_has(owner->group, "target"))
+		return HG_OK;
+	snprintf(where, sizeof where, "%s/target", owner->path);
+	HG__TRY(hg__h5_array(h5, owner->group, "target", where, 2, &a));
+	hg_status status = expect_length(h5, &a, owner->count, owner->what);
+	d->targets = a.dim[1];
+	if (status == HG_OK && d->targets > 0)
+		status = hg__h5_read_f32(h5, &a, &d->target);
+	hg__h5_array_close(&a);
+	return status;
+}
+
 static hg_status read_mask(const struct h5 *h5, const struct owner *owner, const char *name,
                            uint8_t **mask)
 {
@@ -239,11 +309,31 @@ static hg_status read_splits(const struct h5 *h5, const struct owner *owner, hg_
 	return status;
 }
 
+/* hg_dataset_check refuses an empty fold. */
+static hg_status read_folds(const struct h5 *h5, const struct owner *owner, hg_dataset *d)
+{
+	struct h5_array a;
+	char where[128];
+	if (!hg__h5_has(owner->group, "fold"))
+		return HG_OK;
+	snprintf(where, sizeof where, "%s/fold", owner->path);
+	HG__TRY(hg__h5_array(h5, owner->group, "fold", where, 1, &a));
+	hg_status status = expect_length(h5, &a, owner->count, owner->what);
+	if (status == HG_OK)
+		status = hg__h5_read_i32(h5, &a, INT32_MIN, INT32_MAX - 1, &d->fold);
+	if (status == HG_OK)
+		hg__data_count_folds(d);
+	hg__h5_array_close(&a);
+	return status;
+}
+
 static hg_status read_owned(const struct h5 *h5, hid_t group, const char *path, const char *what,
                             int64_t count, hg_dataset *d)
 {
 	const struct owner owner = {group, path, what, count};
 	HG__TRY(read_labels(h5, &owner, d));
+	HG__TRY(read_targets(h5, &owner, d));
+	HG__TRY(read_folds(h5, &owner, d));
 	return read_splits(h5, &owner, d);
 }
 
@@ -279,21 +369,24 @@ static hg_status read_all(const struct h5 *h5, hg_dataset *d)
 {
 	HG__TRY(read_identity(h5, d));
 	HG__TRY(read_graph(h5, d));
+	HG__TRY(read_edges(h5, d));
 	HG__TRY(read_batch(h5, d));
 	HG__TRY(read_nodes(h5, d));
-	HG__TRY(read_graphs(h5, d));
-	HG__TRY(hg_dataset_check(d, h5->path, h5->message));
-	d->feat_amax = hg__data_amax(d);
-	return HG_OK;
+	return read_graphs(h5, d);
 }
 
-hg_status hg__dataset_read(const char *path, const char *shown, hg_dataset **dataset, char *message)
+static hg_status read_file(const char *path, const char *shown, int check, hg_dataset **dataset,
+                           char *message)
 {
 	struct h5 h5;
 	HG__TRY(hg_dataset_new(dataset, message));
 	hg_status status = hg__h5_open(&h5, path, shown, message);
 	if (status == HG_OK)
 		status = read_all(&h5, *dataset);
+	if (status == HG_OK && check)
+		status = hg_dataset_check(*dataset, shown, message);
+	if (status == HG_OK && check)
+		(*dataset)->feat_amax = hg__data_amax(*dataset);
 	const hg_status closed = hg__h5_close(&h5);
 	if (status == HG_OK)
 		status = closed;
@@ -302,6 +395,16 @@ hg_status hg__dataset_read(const char *path, const char *shown, hg_dataset **dat
 		*dataset = NULL;
 	}
 	return status;
+}
+
+hg_status hg__dataset_read(const char *path, const char *shown, hg_dataset **dataset, char *message)
+{
+	return read_file(path, shown, 1, dataset, message);
+}
+
+hg_status hg__dataset_read_unchecked(const char *path, hg_dataset **dataset, char *message)
+{
+	return read_file(path, path, 0, dataset, message);
 }
 
 hg_status hg_dataset_read(const char *path, hg_dataset **dataset, char *message)

@@ -1,12 +1,15 @@
 /* Write a dataset to an HDF5 file; FORMAT.md has the layout. */
 #include "atomic.h"
+#include "graph/edge_data.h"
 #include "h5/binsparse.h"
 #include "seal.h"
 
 static hg_status write_identity(const struct h5 *h5, const hg_dataset *d)
 {
 	HG__TRY(hg__h5_text_write(h5, h5->file, "format", "halfgraph"));
-	HG__TRY(hg__h5_text_write(h5, h5->file, "format_version", "1.0"));
+	/* files without data of edges stay what they were before version 1.1 added them */
+	HG__TRY(
+	    hg__h5_text_write(h5, h5->file, "format_version", hg__has_edge_data(d) ? "1.1" : "1.0"));
 	if (d->name)
 		HG__TRY(hg__h5_text_write(h5, h5->file, "name", d->name));
 	return hg__h5_integer_write(h5, h5->file, "num_classes", d->classes);
@@ -14,8 +17,31 @@ static hg_status write_identity(const struct h5 *h5, const hg_dataset *d)
 
 static hg_status write_graph(const struct h5 *h5, const hg_dataset *d)
 {
-	const struct hg__sparse m = {d->nodes, d->nodes, d->edges, d->rowptr, d->col, d->weight};
+	const struct hg__sparse m = {.rows = d->nodes,
+	                             .cols = d->nodes,
+	                             .m = d->edges,
+	                             .rowptr = d->rowptr,
+	                             .col = d->col,
+	                             .value = d->weight};
 	return hg__binsparse_write(h5, h5->file, "graph", &m, "destination node", "source node");
+}
+
+static hg_status write_edges(const struct h5 *h5, const hg_dataset *d)
+{
+	hid_t edges;
+	if (!hg__has_edge_data(d))
+		return HG_OK;
+	HG__TRY(hg__h5_group_create(h5, h5->file, "edges", &edges));
+	hg_status status = HG_OK;
+	if (d->edge_feat)
+		status =
+		    hg__h5_write(h5, edges, "feat", H5_F32, d->edges, d->edge_features, d->edge_feat, NULL);
+	if (status == HG_OK && d->edge_label)
+		status = hg__h5_write(h5, edges, "label", H5_I32, d->edges, 0, d->edge_label, NULL);
+	H5Gclose(edges);
+	return status == HG_OK && d->edge_label
+	           ? hg__h5_integer_write(h5, h5->file, "num_edge_classes", d->edge_classes)
+	           : status;
 }
 
 static hg_status write_dense(const struct h5 *h5, hid_t nodes, const hg_dataset *d)
@@ -35,8 +61,12 @@ static hg_status write_features(const struct h5 *h5, hid_t nodes, const hg_datas
 		return write_dense(h5, nodes, d);
 	if (!d->feat_rowptr)
 		return HG_OK;
-	const struct hg__sparse m = {d->nodes,       d->features, d->feat_rowptr[d->nodes],
-	                             d->feat_rowptr, d->feat_col, d->feat_value};
+	const struct hg__sparse m = {.rows = d->nodes,
+	                             .cols = d->features,
+	                             .m = d->feat_rowptr[d->nodes],
+	                             .rowptr = d->feat_rowptr,
+	                             .col = d->feat_col,
+	                             .value = d->feat_value};
 	return hg__binsparse_write(h5, nodes, "feat_csr", &m, "node", "feature");
 }
 
@@ -50,12 +80,14 @@ static hg_status write_owned(const struct h5 *h5, hid_t group, const hg_dataset 
 	} arrays[] = {{"label", H5_I32, d->label},
 	              {"train_mask", H5_U8, d->train_mask},
 	              {"val_mask", H5_U8, d->val_mask},
-	              {"test_mask", H5_U8, d->test_mask}};
+	              {"test_mask", H5_U8, d->test_mask},
+	              {"fold", H5_I32, d->fold}};
 	for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; k++)
 		if (arrays[k].values)
 			HG__TRY(hg__h5_write(h5, group, arrays[k].name, arrays[k].type, n, 0, arrays[k].values,
 			                     NULL));
-	return HG_OK;
+	return d->target ? hg__h5_write(h5, group, "target", H5_F32, n, d->targets, d->target, NULL)
+	                 : HG_OK;
 }
 
 static hg_status write_nodes(const struct h5 *h5, const hg_dataset *d)
@@ -93,6 +125,7 @@ static hg_status write_all(const struct h5 *h5, const hg_dataset *d)
 {
 	HG__TRY(write_identity(h5, d));
 	HG__TRY(write_graph(h5, d));
+	HG__TRY(write_edges(h5, d));
 	HG__TRY(write_nodes(h5, d));
 	return write_batch(h5, d);
 }
