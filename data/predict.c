@@ -1,0 +1,179 @@
+/* Predictions for a dataset: prepares it as the data of the training was, and runs the model. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/versioned.h"
+#include "internal.h"
+
+/* A 0 or 1 of the run; `otherwise` where its state does not tell. */
+static int flag_of(const hg_predictor *p, const char *name, int otherwise)
+{
+	const hg_setting *s = hg_state_find_setting(hg_predictor_state(p), name);
+	return s && s->kind == HG_SETTING_INTEGER ? s->integer != 0 : otherwise;
+}
+
+static const hg_model_config *model_of(const hg_predictor *p)
+{
+	return hg_model_get_config(hg_predictor_model(p));
+}
+
+static hg_status check_fit(const hg_predictor *p, const hg_dataset *d, char *message)
+{
+	const hg_model_config *model = model_of(p);
+	if (!d->feat && !d->feat_rowptr)
+		return hg__data_fail(message, HG_ERR_FORMAT, "%s has no features, the model reads %" PRId64,
+		                     hg__data_name(d), model->in_features);
+	if (d->features != model->in_features)
+		return hg__data_fail(message, HG_ERR_SHAPE,
+		                     "%s has %" PRId64 " features, the model reads %" PRId64,
+		                     hg__data_name(d), d->features, model->in_features);
+	const int64_t edges = d->edge_features + (d->edge_label ? d->edge_classes : 0);
+	if (model->edge_features && edges != model->edge_features)
+		return hg__data_fail(message, HG_ERR_SHAPE,
+		                     "%s has %" PRId64 " attributes and labels of edges, the model reads "
+		                     "%" PRId64,
+		                     hg__data_name(d), edges, model->edge_features);
+	if ((model->readout >= 0) != (d->graph_ptr != NULL))
+		return hg__data_fail(message, HG_ERR_SHAPE, "%s is %s, the model predicts %s",
+		                     hg__data_name(d), d->graph_ptr ? "a batch of graphs" : "one graph",
+		                     d->graph_ptr ? "nodes" : "graphs");
+	return HG_OK;
+}
+
+hg_status hg_predictor_prepare(const hg_predictor *predictor, hg_dataset *dataset, char *message)
+{
+	if (!predictor || !dataset)
+		return hg__data_fail(message, HG_ERR_ARG, "predictor_prepare: %s is NULL",
+		                     predictor ? "dataset" : "predictor");
+	HG__TRY(check_fit(predictor, dataset, message));
+	return flag_of(predictor, "data.rows_normalized", 0)
+	           ? hg_dataset_row_normalize(dataset, message)
+	           : HG_OK;
+}
+
+/* ---- predicting ---- */
+
+static hg_upload_config upload_config(const hg_predictor *p)
+{
+	hg_upload_config config = HG_UPLOAD_CONFIG_INIT;
+	config.state = hg_params_policy(hg_predictor_params(p))->state;
+	if (model_of(p)->edge_features)
+		config.edge_features = config.edge_labels = 2; /* what there is of them */
+	config.self_loops =
+	    flag_of(p, "data.self_loops", hg_model_get_info(model_of(p)->name)->self_loops);
+	config.unweighted = flag_of(p, "data.unweighted", 0);
+	config.features = flag_of(p, "data.features_sparse", 0) ? HG_UPLOAD_SPARSE : HG_UPLOAD_DENSE;
+	return config;
+}
+
+static float sigmoid(float logit)
+{
+	return (float)(1.0 / (1.0 + exp(-(double)logit)));
+}
+
+/* softmax in f64, from logits minus the largest one. */
+static void softmax(const float *logits, int64_t count, float *p)
+{
+	double largest = -INFINITY, sum = 0.0;
+	for (int64_t c = 0; c < count; c++)
+		largest = (double)logits[c] > largest ? (double)logits[c] : largest;
+	for (int64_t c = 0; c < count; c++)
+		sum += exp((double)logits[c] - largest);
+	for (int64_t c = 0; c < count; c++)
+		p[c] = (float)(exp((double)logits[c] - largest) / sum);
+}
+
+static hg_status prediction_new(const hg_dataset *d, const hg_predictor *predictor,
+                                hg_prediction **out, char *message)
+{
+	const int64_t rows = d->graph_ptr ? d->graphs : d->nodes,
+	              cols = model_of(predictor)->out_features;
+	HG__TRY(hg__data_alloc(1, sizeof **out, "a prediction", (void **)out, message));
+	hg_prediction *p = *out;
+	*p = (hg_prediction){.loss = hg_predictor_loss(predictor),
+	                     .rows = rows,
+	                     .cols = cols,
+	                     .of_graphs = d->graph_ptr != NULL};
+	if (cols > INT64_MAX / 8 / (rows ? rows : 1))
+		return hg__data_fail(message, HG_ERR_NOMEM, "out of memory: a prediction");
+	HG__TRY(hg__data_alloc(rows, sizeof *p->id, "ids", (void **)&p->id, message));
+	HG__TRY(hg__data_alloc(rows * cols, sizeof *p->logits, "logits", (void **)&p->logits, message));
+	if (p->loss == HG_LOSS_CROSS_ENTROPY)
+		HG__TRY(hg__data_alloc(rows, sizeof *p->label, "classes", (void **)&p->label, message));
+	if (p->loss == HG_LOSS_CROSS_ENTROPY || p->loss == HG_LOSS_BCE)
+		HG__TRY(hg__data_alloc(rows * cols, sizeof *p->probability, "probabilities",
+		                       (void **)&p->probability, message));
+	return HG_OK;
+}
+
+static void prediction_finish(const hg_dataset *d, hg_prediction *p)
+{
+	for (int64_t i = 0; i < p->rows; i++)
+		p->id[i] = p->of_graphs ? i : hg_dataset_node(d, i);
+	for (int64_t i = 0; p->label && i < p->rows; i++)
+		softmax(p->logits + i * p->cols, p->cols, p->probability + i * p->cols);
+	for (int64_t k = 0; !p->label && p->probability && k < p->rows * p->cols; k++)
+		p->probability[k] = sigmoid(p->logits[k]);
+}
+
+static hg_status run(const hg_device_data *data, hg_predictor *predictor, hg_prediction *p,
+                     char *message)
+{
+	hg_model_input input = HG_MODEL_INPUT_INIT;
+	input.graph = data->graph;
+	input.x = data->x;
+	input.x_sparse = data->x_sparse;
+	input.edge_x = data->edge_x;
+	const hg_status status = hg_predictor_run(predictor, &input, p->label, p->logits);
+	return status < 0
+	           ? hg__data_fail(message, status, "%s",
+	                           hg_context_error(hg_params_context(hg_predictor_params(predictor))))
+	           : HG_OK;
+}
+
+static hg_status predict(const hg_dataset *d, hg_predictor *predictor, hg_prediction *p,
+                         char *message)
+{
+	hg_device_data *data = NULL;
+	const hg_upload_config config = upload_config(predictor);
+	HG__TRY(hg_dataset_upload(d, hg_params_context(hg_predictor_params(predictor)), &config, &data,
+	                          message));
+	const hg_status status = run(data, predictor, p, message);
+	hg_device_data_free(data);
+	if (status == HG_OK)
+		prediction_finish(d, p);
+	return status;
+}
+
+hg_status hg_dataset_predict(const hg_dataset *dataset, hg_predictor *predictor,
+                             hg_prediction **prediction, char *message)
+{
+	if (prediction)
+		*prediction = NULL;
+	if (!dataset || !predictor || !prediction)
+		return hg__data_fail(message, HG_ERR_ARG, "predict: %s is NULL",
+		                     !dataset     ? "dataset"
+		                     : !predictor ? "predictor"
+		                                  : "prediction");
+	HG__TRY(check_fit(predictor, dataset, message));
+	hg_status status = prediction_new(dataset, predictor, prediction, message);
+	if (status == HG_OK)
+		status = predict(dataset, predictor, *prediction, message);
+	if (status < 0) {
+		hg_prediction_free(*prediction);
+		*prediction = NULL;
+	}
+	return status;
+}
+
+void hg_prediction_free(hg_prediction *p)
+{
+	if (!p)
+		return;
+	free(p->id);
+	free(p->label);
+	free(p->logits);
+	free(p->probability);
+	free(p);
+}

@@ -1,0 +1,122 @@
+/** @file
+ * Predictions for datasets, with a trained model from a file:
+ *
+ *     hg_model_load(context, "gcn.h5", &predictor, message)          (checkpoint.h)
+ *     hg_predictor_prepare(predictor, dataset, message)              features as in the training
+ *     hg_dataset_predict(dataset, predictor, &prediction, message)   upload, forward pass, softmax
+ *     hg_prediction_evaluate, hg_prediction_write, hg_prediction_free
+ *
+ * The dataset may be another one than that of the training. It needs the same number of features,
+ * and neither labels nor splits.
+ *
+ * Shapes    n rows: nodes, or graphs where the model has a readout; C classes, labels or
+ *           targets.
+ * Owner     A prediction owns its arrays, allocated with malloc.
+ * Threads   One thread at a time per context.
+ * Errors    `message` is as in file.h. */
+#ifndef HALFGRAPH_PREDICTION_H
+#define HALFGRAPH_PREDICTION_H
+
+#include "halfgraph/dataset.h"
+#include "halfgraph/predictor.h"
+
+HG_EXTERN_C_BEGIN
+
+/** What a model predicts for a dataset. */
+typedef struct hg_prediction {
+	hg_loss loss;  /**< what the model learnt (hg_predictor_loss) */
+	int64_t rows;  /**< n */
+	int64_t cols;  /**< C: classes, labels or targets */
+	int of_graphs; /**< 1: rows are graphs, 0: nodes */
+	/** [n]: the numbers by which the user knows the nodes (hg_dataset_node); of graphs 0 to n-1 */
+	int64_t *id;
+	/** [n]: the class of the first largest logit that is a number; -1: none. NULL unless classes
+	 * were learnt */
+	int32_t *label;
+	float *logits; /**< [n, C]: logits, or the predicted real targets */
+	/** [n, C]: of classes the softmax of the logits, NaN in a row with NaN or +inf; of several
+	 * labels the sigmoid of each. NULL for real targets */
+	float *probability;
+} hg_prediction;
+
+/** How good predictions are, on the training, validation and test set. */
+typedef struct hg_evaluation {
+	size_t size;
+	hg_metric metric;   /**< what was computed */
+	double value[3];    /**< the metric; NaN where there is no such set */
+	int64_t right[3];   /**< of classes: rows of these sets at their label */
+	int64_t counted[3]; /**< rows of these sets that have a label or a target; 0: no such set */
+	int64_t nonfinite_logits; /**< logits of all rows that are not finite */
+} hg_evaluation;
+/** An empty hg_evaluation with its size set. */
+#define HG_EVALUATION_INIT HG__INIT_ZERO(hg_evaluation)
+
+/** Checks that a dataset fits a model, and prepares its features as those of the training were
+ * (the settings of the state): today, divides each row by its sum. Call it once, on the dataset as
+ * it was read.
+ * @param predictor  the predictor.
+ * @param dataset    a dataset that hg_dataset_check accepts, changed in place; unchanged on
+ *                   failure.
+ * @param message    receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_FORMAT (it has no features); HG_ERR_SHAPE
+ *         (another number of features than the model reads, or a model of graphs and one graph, or
+ *         a model of nodes and a batch: the message has both); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_predictor_prepare(const hg_predictor *predictor,
+                                                   hg_dataset *dataset, char *message);
+
+/** Predicts every row: uploads graph and features as the run did (self loops, weights of edges,
+ * sparse or dense, type), runs the model and frees the upload. On the training's dataset and device
+ * the logits have the bits of the run.
+ * @param dataset     a dataset that hg_predictor_prepare has prepared.
+ * @param predictor   the predictor.
+ * @param prediction  receives the prediction, owned by the caller (hg_prediction_free); NULL on
+ *                    failure.
+ * @param message     receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_FORMAT, HG_ERR_SHAPE (as
+ *         hg_predictor_prepare); HG_ERR_RANGE (a feature does not fit f16, or the policy refuses
+ *         what is not proved); HG_ERR_NOMEM; HG_ERR_DEVICE. */
+HG_API HG_NODISCARD hg_status hg_dataset_predict(const hg_dataset *dataset, hg_predictor *predictor,
+                                                 hg_prediction **prediction, char *message);
+
+/** Frees a prediction with its arrays.
+ * @param prediction  a prediction or NULL. */
+HG_API void hg_prediction_free(hg_prediction *prediction);
+
+/** Compares predictions with the labels or targets of their dataset, as the training does.
+ * @param prediction  the prediction.
+ * @param dataset     the dataset, with labels, or with as many columns of targets as are predicted.
+ * @param metric      a metric of what the model learnt. HG_METRIC_NONE: that which hg_train_config
+ *                    takes by itself; hg_state_best has that of the run.
+ * @param evaluation  receives the values; start from HG_EVALUATION_INIT.
+ * @param message     receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, evaluation's size is not set, or the metric is not
+ *         one of what is predicted); HG_ERR_SHAPE (the dataset has other rows or columns);
+ *         HG_ERR_STATE (it has no labels or targets); HG_ERR_RANGE (a label is not one of the
+ *         classes, or a target of several labels is neither 0 nor 1); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_prediction_evaluate(const hg_prediction *prediction,
+                                                     const hg_dataset *dataset, hg_metric metric,
+                                                     hg_evaluation *evaluation, char *message);
+
+/** The format in which hg_prediction_write would write a file. Call it before long work.
+ * @param path  the file or NULL.
+ * @return ".csv", ".npz" or ".h5", a constant; NULL: its ending is none of them. */
+HG_API const char *hg_prediction_format(const char *path);
+
+/** Writes a prediction, atomically (hg_file_write). The ending of the name tells the format
+ * (data/FORMAT.md). Each holds the id of every row, with class and probabilities, or with the
+ * probabilities of several labels, or with the values of real targets:
+ *
+ *     .csv   text: a line of names, "id,class,p0,p1,..", "id,p0,.." or "id,t0,..", then the rows
+ *     .npz   numpy: id [n] int64, class [n] int32, probability or value [n, C] float32
+ *     .h5    HDF5, with a checksum: the same arrays
+ *
+ * @param prediction  the prediction.
+ * @param path        the file.
+ * @param message     receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or another ending); HG_ERR_RANGE (an .npz of 4 GiB
+ *         or more); HG_ERR_IO (it cannot be written); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_prediction_write(const hg_prediction *prediction, const char *path,
+                                                  char *message);
+
+HG_EXTERN_C_END
+#endif
