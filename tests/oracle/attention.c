@@ -102,9 +102,46 @@ static num before_f(const struct oracle_call *c, const struct sides *s, int64_t 
 	return c->in[BIAS].at ? num_add(U, x, IN(BIAS, e, head)) : x;
 }
 
+/* How far <c, f(q + k)> may be from its value, if it is computed from halves as
+ *
+ *     slope <c, q> + <c, k> + (1 - slope) <c, max(q, -k)>
+ *
+ * by tensor cores, with c as the sum of two halves, which have a common power of two as factor:
+ * 2^-22 of each element is lost, and 2^-39 of the largest one. Two more roundings are those of
+ * (1 - slope) times a sum, and two those of the sums. */
+static double error_of_max(const struct oracle_call *c, const struct sides *s, int64_t i, int64_t j,
+                           int64_t head)
+{
+	const int64_t q = s->q.cols / c->heads;
+	struct num_sum sum = {0};
+	double all = 0, most = 0;
+	for (int64_t k = head * q; k < (head + 1) * q; k++) {
+		const double a = at(c, &s->q, i, k).v, b = at(c, &s->k, j, k).v, x = fabs(IN(C, 0, k).v),
+		             size = fabs(c->slope * a) + fabs(b) + fabs((1 - c->slope) * fmax(a, -b));
+		num_sum_add(&sum, (num){x * size, 0});
+		all += size;
+		most = fmax(most, x);
+	}
+	return num_sum_get(dot_u(c), &sum).e + 8 * U * sum.mag + 0x1p-39 * most * all;
+}
+
+static num score_of_v2(const struct oracle_call *c, const struct sides *s, int64_t i, int64_t j,
+                       int64_t head)
+{
+	const int64_t q = s->q.cols / c->heads;
+	struct num_sum sum = {0};
+	for (int64_t k = head * q; k < (head + 1) * q; k++)
+		num_sum_add(&sum, num_mul(U, IN(C, 0, k),
+		                          leaky(c, num_add(U, at(c, &s->q, i, k), at(c, &s->k, j, k)))));
+	num x = num_sum_get(U, &sum);
+	if (c->is_half)
+		x.e = fmax(x.e, error_of_max(c, s, i, j, head));
+	return x;
+}
+
 static num score(const struct oracle_call *c, const struct sides *s, int64_t e, int64_t head)
 {
-	const int64_t i = c->graph.dst[e], j = c->graph.src[e], q = s->q.cols / c->heads;
+	const int64_t i = c->graph.dst[e], j = c->graph.src[e];
 	num x = num_exact(0);
 	if (c->score == ADD)
 		return leaky(c, before_f(c, s, e, head));
@@ -112,14 +149,8 @@ static num score(const struct oracle_call *c, const struct sides *s, int64_t e, 
 		x = num_mul(U, num_exact(c->alpha), dot(c, &s->q, i, &s->k, j, head));
 	else if (c->score == COSINE)
 		x = num_mul(U, beta(c, head), cosine(c, s, i, j, head));
-	else {
-		struct num_sum sum = {0};
-		for (int64_t k = head * q; k < (head + 1) * q; k++)
-			num_sum_add(&sum,
-			            num_mul(U, IN(C, 0, k),
-			                    leaky(c, num_add(U, at(c, &s->q, i, k), at(c, &s->k, j, k)))));
-		x = num_sum_get(U, &sum);
-	}
+	else
+		x = score_of_v2(c, s, i, j, head);
 	return c->in[BIAS].at ? num_add(U, x, IN(BIAS, e, head)) : x;
 }
 
@@ -172,6 +203,26 @@ static num weighted(double weight, double x, double error)
 	return num_round(6 * U, v, v * expm1(error) + weight * 0x1p-148);
 }
 
+/* Whether weights may be halves where tensor cores multiply them. */
+static int has_half_weights(const struct oracle_call *c)
+{
+	return c->is_half && (c->score == ADD || c->score == DOT);
+}
+
+/* Adds the error of a weight that is the sum of two halves in the forward pass: 2^-22 of it, and
+ * 2^-25 of a unit by which all weights of a row are divided. */
+static num in_two_halves(const struct oracle_call *c, num w, double unit)
+{
+	return has_half_weights(c) ? (num){w.v, w.e + 4 * U * (fabs(w.v) + w.e) + 0x1p-25 * unit} : w;
+}
+
+/* Adds the error of a weight that is one half in the backward pass: 2^-11 of it, and 2^-25 of a
+ * unit by which all weights of a small graph are divided. */
+static num in_one_half(const struct oracle_call *c, num w, double unit)
+{
+	return has_half_weights(c) ? (num){w.v, w.e + 0x1p-11 * (fabs(w.v) + w.e) + 0x1p-25 * unit} : w;
+}
+
 /* Computes the p of a row; returns 0 if the row has no edge that counts. The parts of a row that is
  * split may be brought to one maximum by further factors exp. */
 static int softmax(const struct oracle_call *c, int64_t first, int64_t last, struct edge *edge)
@@ -195,7 +246,7 @@ static int softmax(const struct oracle_call *c, int64_t first, int64_t last, str
 		struct edge *at = &edge[e - first];
 		at->back = weighted(weight_of(c, e), at->score.v - log_sum,
 		                    at->score.e + error + argument(at->score.v, log_sum));
-		at->p = num_div(U, at->p, sum);
+		at->p = num_div(U, in_two_halves(c, at->p, 0x1p-11), sum);
 	}
 	return 1;
 }
@@ -288,9 +339,32 @@ static struct num_sum *sums(int64_t rows, int64_t cols)
 	return sum ? sum : (exit(1), NULL);
 }
 
+/* No row of V, or of dY, is longer, over the columns of one head: each column has its largest
+ * element. */
+static double longest(const struct oracle_call *c, const struct sides *s, int of_v, int64_t head)
+{
+	const int64_t d = c->out.cols / c->heads, rows = of_v ? c->in[s->v.operand].rows : c->out.rows;
+	double sum = 0;
+	for (int64_t k = head * d; k < (head + 1) * d; k++) {
+		double most = 0;
+		for (int64_t i = 0; i < rows; i++)
+			most = fmax(most, fabs(of_v ? at(c, &s->v, i, k).v : DOUT(i, k).v));
+		sum += most * most;
+	}
+	return sqrt(sum);
+}
+
+/* What no ds of a head exceeds: |dY_i| (|V_j| / keep + |Y_i|), where |Y_i| <= max |V_j| / keep. An
+ * eighth more is for roundings. */
+static double limit_of_ds(const struct oracle_call *c, const struct sides *s, int64_t head)
+{
+	const double kept = c->eval ? 1.0 : 65536.0 / (65536.0 - floor(c->p * 65536.0 + 0.5));
+	return 2.25 * kept * longest(c, s, 0, head) * longest(c, s, 1, head);
+}
+
 /* ds = p (mask <dY_i, V_j> - D), D = <dY_i, Y_i> with Y as stored. */
 static num derivatives(const struct oracle_call *c, const struct sides *s, int64_t i, int64_t head,
-                       struct edge *edge)
+                       double limit, struct edge *edge)
 {
 	const int64_t d = c->out.cols / c->heads;
 	struct num_sum mean = {0};
@@ -304,6 +378,8 @@ static num derivatives(const struct oracle_call *c, const struct sides *s, int64
 			num_sum_add(&own, num_mul(U, DOUT(i, k), at(c, &s->v, c->graph.src[e], k)));
 		row->ds = num_mul(U, row->back,
 		                  num_sub(U, num_mul(U, row->mask, num_sum_get(dot_u(c), &own)), D));
+		if (c->score == DOT)
+			row->ds = in_one_half(c, row->ds, 0x1p-14 * limit);
 	}
 	return D;
 }
@@ -345,7 +421,8 @@ static void add_add(const struct oracle_call *c, const struct sides *s, int64_t 
 	const int64_t i = c->graph.dst[e], j = c->graph.src[e], d = c->out.cols / c->heads;
 	struct num_sum *sum = &g->k[j * s->k.cols + head];
 	const num p = times_slope(c, edge->plus, edge->unsure, edge->back),
-	          masked = num_mul(U, p, edge->mask), rest = num_mul(U, p, D);
+	          masked = num_mul(U, in_two_halves(c, p, 0x1p-14), edge->mask),
+	          rest = num_mul(U, p, D);
 	for (int64_t k = head * d; k < (head + 1) * d; k++)
 		num_sum_add(sum, num_mul(U, num_mul(U, masked, DOUT(i, k)), at(c, &s->v, j, k)));
 	num_sum_add(sum, (num){-rest.v, rest.e});
@@ -400,10 +477,11 @@ static void add_edge(struct oracle_call *c, const struct sides *s, int64_t e, in
                      const struct edge *edge, num D, struct gradients *g)
 {
 	const int64_t i = c->graph.dst[e], j = c->graph.src[e], d = c->out.cols / c->heads;
-	const num ds = c->score == ADD ? times_slope(c, edge->plus, edge->unsure, edge->ds) : edge->ds;
+	const num ds = c->score == ADD ? times_slope(c, edge->plus, edge->unsure, edge->ds) : edge->ds,
+	          weight = in_one_half(c, edge->back, 0x1p-14);
 	for (int64_t k = head * d; k < (head + 1) * d; k++)
 		num_sum_add(&g->v[j * s->v.cols + k],
-		            num_mul(U, num_mul(U, edge->mask, edge->back), DOUT(i, k)));
+		            num_mul(U, num_mul(U, edge->mask, weight), DOUT(i, k)));
 	if (c->score == ADD)
 		add_add(c, s, e, head, edge, D, g);
 	else
@@ -456,16 +534,18 @@ void oracle_attention_back(struct oracle_call *c)
 	struct gradients g = {sums(c->graph.rows, s.q.cols), sums(c->graph.cols, s.k.cols),
 	                      sums(c->graph.cols, s.v.cols), sums(1, c->in[C].at ? c->in[C].cols : 0)};
 	clear(c);
-	for (int64_t i = 0; i < c->out.rows; i++)
-		for (int64_t head = 0; head < c->heads; head++) {
+	for (int64_t head = 0; head < c->heads; head++) {
+		const double limit = limit_of_ds(c, &s, head);
+		for (int64_t i = 0; i < c->out.rows; i++) {
 			if (!open_row(c, &s, i, head, edge))
 				continue;
-			const num D = derivatives(c, &s, i, head, edge);
+			const num D = derivatives(c, &s, i, head, limit, edge);
 			for (int64_t e = c->graph.rowptr[i]; e < c->graph.rowptr[i + 1]; e++)
 				add_edge(c, &s, e, head, &edge[e - c->graph.rowptr[i]], D, &g);
 			if (c->score == ADD)
 				num_sum_add(&g.q[i * s.q.cols + head], row_of_add(c, &s, i, head, edge, D));
 		}
+	}
 	give_all(c, &s, &g);
 	free(edge);
 	free(g.q);

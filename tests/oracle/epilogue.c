@@ -7,11 +7,6 @@ struct between {
 	struct oracle_matrix sum, act;
 };
 
-static struct oracle_matrix like(const struct oracle_matrix *m)
-{
-	return (struct oracle_matrix){m->rows, m->cols, oracle_scratch(m->rows * m->cols)};
-}
-
 static void copy(const struct oracle_matrix *from, const struct oracle_matrix *to)
 {
 	for (int64_t i = 0; i < to->rows * to->cols; i++)
@@ -30,8 +25,8 @@ static struct oracle_call part(const struct oracle_call *c, const struct oracle_
 
 static void middle(const struct oracle_call *c, struct between *m)
 {
-	m->sum = like(&c->out);
-	m->act = like(&c->out);
+	m->sum = oracle_like(&c->out);
+	m->act = oracle_like(&c->out);
 	struct oracle_call add = part(c, &c->in[0], &m->sum), act = part(c, &m->sum, &m->act);
 	if (c->in[1].at)
 		oracle_bias_add(&add);
@@ -71,7 +66,7 @@ void oracle_epilogue_back(struct oracle_call *c)
 {
 	struct between m;
 	middle(c, &m);
-	const struct oracle_matrix dact = like(&c->out), dsum = like(&c->out);
+	const struct oracle_matrix dact = oracle_like(&c->out), dsum = oracle_like(&c->out);
 	struct oracle_call drop = part(c, &m.act, &c->out), act = part(c, &m.sum, &m.act),
 	                   add = part(c, &c->in[0], &m.sum);
 	drop.din[0] = dact;
@@ -92,4 +87,36 @@ void oracle_epilogue_back(struct oracle_call *c)
 	oracle_release(dact.at);
 	oracle_release(dsum.at);
 	middle_release(&m);
+}
+
+static struct oracle_call behind(const struct oracle_call *c, const struct oracle_matrix *s, int b,
+                                 uint64_t key)
+{
+	struct oracle_call part = *c;
+	part.in[0] = *s;
+	part.in[1] = c->in[b];
+	part.din[0].at = part.din[1].at = 0;
+	part.alpha = part.slope = c->act_p;
+	part.u = ORACLE_U32;
+	part.rng_key = key;
+	return part;
+}
+
+void oracle_end_sum(struct oracle_call *c, const struct oracle_matrix *s, int b, uint64_t key)
+{
+	struct oracle_call part = behind(c, s, b, key);
+	oracle_epilogue(&part);
+}
+
+struct oracle_matrix oracle_end_sum_back(struct oracle_call *c, const struct oracle_matrix *s,
+                                         int b, uint64_t key)
+{
+	const struct oracle_matrix ds = oracle_like(&c->out);
+	struct oracle_call part = behind(c, s, b, key);
+	part.din[0] = ds;
+	part.din[1] = c->din[b];
+	oracle_epilogue_back(&part);
+	for (int64_t i = 0; (c->activation || c->p > 0) && i < ds.rows * ds.cols; i++)
+		ds.at[i] = num_store(c->is_half, ds.at[i]);
+	return ds;
 }

@@ -7,7 +7,7 @@
  * slow. It includes nothing of src/: edges are lists, matrices are compact, options are plain
  * numbers. Backward is checked against central differences of forward by oracle_self_check. */
 
-#define ORACLE_MAX_IN 5
+#define ORACLE_MAX_IN 6
 
 struct oracle_matrix {
 	int64_t rows, cols;
@@ -32,13 +32,17 @@ struct oracle_call {
 	double sum_u; /* share of a term in the error of sums over neighbours; 0: u */
 	/* options, by meaning */
 	int heads, norm, reduce;
+	int at_source; /* gather, scatter: the end of an edge that counts is its source */
 	int act;                            /* batch_norm: 1 relu; sddmm_add: 2 leaky relu */
 	const struct oracle_op *activation; /* epilogues: the activation, NULL: none */
-	/* act_p: slope or alpha of `then`, beside another alpha */
+	/* act_p: slope or alpha of `then`, beside another alpha; p: also the smoothing of labels */
 	double alpha, slope, p, eps, momentum, act_p;
 	int weighted; /* attention: 1: an edge counts as often as its weight says */
-	int score; /* attention: 0 add, 1 dot, 2 cosine, 3 add before the product (GATv2) */
-	int self;  /* spmm_epilogue: Z is X */
+	int score;    /* attention: 0 add, 1 dot, 2 cosine, 3 add before the product (GATv2) */
+	int self;     /* spmm_epilogue: Z is X */
+	/* attention_epilogue: the dropout of the weights; p and then_key are those of elements */
+	double weights_p;
+	uint64_t then_key;
 	uint64_t rng_key;
 	int64_t step;
 	const double *running_mean, *running_var; /* [cols] */
@@ -55,7 +59,9 @@ const struct oracle_op *oracle_find(const char *name);
 /* The largest |analytic - central difference| / tolerance over all elements of all operands with
  * din, in f64. The tolerance is that of a central difference with step h = 2^-18: h^2 *
  * third-derivative scale + 2^-52 / h, taken as 1e-6 * (1 + sum of |din|). Elements near a kink,
- * where the differences at h and 2h disagree, are left out. */
+ * where the differences at h and 2h disagree, are left out. So are those at a kink, where the
+ * one-sided slopes differ by more than 1e-2 of the scale, as where two elements tie for a maximum.
+ */
 double oracle_self_check(const struct oracle_op *op, struct oracle_call *c);
 
 static inline num *oracle_at(const struct oracle_matrix *m, int64_t r, int64_t c)

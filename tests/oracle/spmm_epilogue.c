@@ -4,11 +4,6 @@
  * between which nothing is rounded. */
 enum { X, W, Z, EPS, B };
 
-static struct oracle_matrix like(const struct oracle_matrix *m)
-{
-	return (struct oracle_matrix){m->rows, m->cols, oracle_scratch(m->rows * m->cols)};
-}
-
 static const struct oracle_matrix *own(const struct oracle_call *c)
 {
 	return &c->in[c->self ? X : Z];
@@ -24,7 +19,7 @@ static struct oracle_matrix sum(const struct oracle_call *c)
 {
 	struct oracle_call spmm = *c;
 	const num factor = gain(c);
-	spmm.out = like(&c->out);
+	spmm.out = oracle_like(&c->out);
 	oracle_spmm(&spmm);
 	if (own(c)->at)
 		FOR_OUT(r, k)
@@ -33,22 +28,10 @@ static struct oracle_matrix sum(const struct oracle_call *c)
 	return spmm.out;
 }
 
-static struct oracle_call epilogue(const struct oracle_call *c, const struct oracle_matrix *s)
-{
-	struct oracle_call part = *c;
-	part.in[0] = *s;
-	part.in[1] = c->in[B];
-	part.din[0].at = part.din[1].at = 0;
-	part.alpha = part.slope = c->act_p;
-	part.u = ORACLE_U32;
-	return part;
-}
-
 void oracle_spmm_epilogue(struct oracle_call *c)
 {
 	const struct oracle_matrix s = sum(c);
-	struct oracle_call part = epilogue(c, &s);
-	oracle_epilogue(&part);
+	oracle_end_sum(c, &s, B, c->rng_key);
 	oracle_release(s.at);
 }
 
@@ -70,16 +53,10 @@ static void back_own(struct oracle_call *c, const struct oracle_matrix *ds)
 		DIN(EPS, 0, 0) = num_sum_get(ORACLE_U32, &deps);
 }
 
-/* dS is stored in the state type, except where it is dY. */
 void oracle_spmm_epilogue_back(struct oracle_call *c)
 {
-	const struct oracle_matrix s = sum(c), ds = like(&c->out);
-	struct oracle_call part = epilogue(c, &s), spmm = *c;
-	part.din[0] = ds;
-	part.din[1] = c->din[B];
-	oracle_epilogue_back(&part);
-	for (int64_t i = 0; (c->activation || c->p > 0) && i < ds.rows * ds.cols; i++)
-		ds.at[i] = num_store(c->is_half, ds.at[i]);
+	const struct oracle_matrix s = sum(c), ds = oracle_end_sum_back(c, &s, B, c->rng_key);
+	struct oracle_call spmm = *c;
 	spmm.dout = ds;
 	oracle_spmm_back(&spmm);
 	if (own(c)->at)

@@ -113,7 +113,8 @@ static hg_dtype gradient_type(const struct battery_case *c, int i)
 	const int has_parameters = c->op == &hg__op_linear || c->op == &hg__op_bias_add ||
 	                           c->op == &hg__op_epilogue || c->op == &hg__op_head_dot ||
 	                           c->op == &hg__op_div;
-	const int has_bias = c->op == &hg__op_spmm_epilogue && i >= 2;
+	const int has_bias = (c->op == &hg__op_spmm_epilogue && i >= 2) ||
+	                     (c->op == &hg__op_attention_epilogue && i == 5);
 	return (has_parameters || has_bias) && i > 0 && x->cols % 2 ? HG_F32 : x->dtype;
 }
 
@@ -149,7 +150,7 @@ static void add_graph(struct battery_case *c)
 	CHECK_OK(hg__graph_csr_t(c->node.graph, 1, &c->call.csr_t));
 	CHECK_OK(hg__graph_batch(c->node.graph, &c->call.batch_ptr, &c->call.batch_id));
 	for (int transposed = 0; c->g->dense && transposed < 2; transposed++)
-		CHECK_OK(hg__graph_dense(c->node.graph, transposed, 0));
+		CHECK_OK(hg__graph_dense_from(c->node.graph, transposed, 0, 0));
 	c->o.graph = c->g->o;
 }
 

@@ -73,6 +73,22 @@ static void small_graphs(struct coo *e)
 					coo_add(e, i, j);
 }
 
+/* A full graph, a large one with few edges, no node, isolated nodes, and a small sparse graph: of
+ * these, dense counts are for the first alone. */
+enum { UNEQUAL_GRAPHS = 5 };
+static const int64_t unequal_ptr[UNEQUAL_GRAPHS + 1] = {0, 40, 180, 180, 185, 220};
+
+static void unequal_graphs(struct coo *e)
+{
+	static const int64_t of_hundred[UNEQUAL_GRAPHS] = {70, 5, 0, 0, 2};
+	for (int g = 0; g < UNEQUAL_GRAPHS; g++)
+		for (int64_t i = unequal_ptr[g]; i < unequal_ptr[g + 1]; i++)
+			for (int64_t j = unequal_ptr[g]; i % 7 != 6 && j < unequal_ptr[g + 1]; j++)
+				for (int64_t times = test_below(100) < of_hundred[g] ? 1 + test_below(12) / 10 : 0;
+				     times > 0; times--)
+					coo_add(e, i, j);
+}
+
 static const struct {
 	const char *name;
 	int64_t n;
@@ -92,20 +108,30 @@ static const struct {
     {"33,000 nodes, no edges", 33000, 0, no_edges, 3},
     {"random, counted", 40, COUNTED, random_edges, 0},
     {"small graphs", 186, 0, small_graphs, 0},
+    {"unequal graphs", 220, 0, unequal_graphs, 0},
 };
 
-static int is_small_graphs(int k)
-{
-	return collection[k].fill == small_graphs;
-}
+/* The batches for dense counts. */
+static const struct {
+	fill_fn fill;
+	int64_t graphs;
+	const int64_t *ptr;
+} batches[] = {{small_graphs, SMALL_GRAPHS, small_ptr},
+               {unequal_graphs, UNEQUAL_GRAPHS, unequal_ptr}};
 
-/* The batch of small graphs. */
-static int64_t *small_pointers(void)
+/* Sets the batch of such a graph. Returns the number of its graphs; 0 if it is another one. */
+static int64_t dense_batch(int k, int64_t **ptr)
 {
-	int64_t *ptr = malloc(sizeof small_ptr);
-	CHECK(ptr);
-	memcpy(ptr, small_ptr, sizeof small_ptr);
-	return ptr;
+	size_t b = 0;
+	while (b < sizeof batches / sizeof batches[0] && batches[b].fill != collection[k].fill)
+		b++;
+	if (b == sizeof batches / sizeof batches[0])
+		return 0;
+	const size_t bytes = (size_t)(batches[b].graphs + 1) * sizeof **ptr;
+	*ptr = malloc(bytes);
+	CHECK(*ptr);
+	memcpy(*ptr, batches[b].ptr, bytes);
+	return batches[b].graphs;
 }
 
 /* A batch of three graphs without edges between them: all nodes up to the last that has an edge, no
@@ -152,9 +178,12 @@ int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
 	g->graph = coo_to_graph(ctx, &e);
 	g->csr = host_csr_sort(e);
 	g->weight = g->weighted ? widened(g->csr.weight, g->csr.m) : NULL;
-	g->dense = is_small_graphs(k);
-	g->ptr = g->dense ? small_pointers() : batch_pointers(&g->csr);
-	const int64_t graphs = g->dense ? SMALL_GRAPHS : 3;
+	int64_t graphs = dense_batch(k, &g->ptr);
+	g->dense = graphs > 0;
+	if (!g->dense) {
+		g->ptr = batch_pointers(&g->csr);
+		graphs = 3;
+	}
 	CHECK_OK(hg_graph_set_batch(g->graph, graphs, g->ptr));
 	g->o = (struct oracle_graph){g->csr.rows, g->csr.cols, g->csr.m,  graphs, g->csr.rowptr,
 	                             g->csr.row,  g->csr.col,  g->weight, g->ptr};

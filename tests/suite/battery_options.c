@@ -81,6 +81,18 @@ static void from_spmm_epilogue(const struct hg__node *node, struct oracle_call *
 	o->p = (double)a.act_drop.p;
 }
 
+static void from_attention_epilogue(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__attention_epilogue_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	from_attention(node, o);
+	o->weights_p = (double)a.attention.dropout;
+	o->activation = act_of(a.act_drop.act);
+	o->act_p = (double)a.act_drop.act_p;
+	o->p = (double)a.act_drop.p;
+	o->then_key = a.key;
+}
+
 static void from_scale(const struct hg__node *node, struct oracle_call *o)
 {
 	struct hg__scale_attr a;
@@ -118,6 +130,29 @@ static void from_readout(const struct hg__node *node, struct oracle_call *o)
 	o->reduce = (int)a.reduce;
 }
 
+static void from_gather(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__gather_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->at_source = a.end == HG_END_SOURCE;
+}
+
+static void from_scatter(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__scatter_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->at_source = a.end == HG_END_SOURCE;
+	o->reduce = (int)a.reduce;
+}
+
+/* p: the smoothing of labels */
+static void from_xent(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__xent_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->p = (double)a.smoothing;
+}
+
 static const struct {
 	const char *name;
 	void (*read)(const struct hg__node *, struct oracle_call *);
@@ -127,6 +162,7 @@ static const struct {
     {"sddmm_add", from_sddmm_add},
     {"attention", from_attention},
     {"attention_weights", from_attention},
+    {"attention_epilogue", from_attention_epilogue},
     {"dropout", from_dropout},
     {"epilogue", from_epilogue},
     {"scale", from_scale},
@@ -136,6 +172,9 @@ static const struct {
     {"batch_norm", from_batch_norm},
     {"layer_norm", from_layer_norm},
     {"readout", from_readout},
+    {"gather", from_gather},
+    {"scatter", from_scatter},
+    {"softmax_xent_weighted", from_xent},
 };
 
 void battery_options(const struct hg__node *node, struct oracle_call *o)

@@ -110,7 +110,7 @@ static void same_bits(const struct battery_case *c, const hg_tensor *t, const fl
 
 void battery_case_run(struct battery_case *c, const char *label, struct battery_score *score)
 {
-	static const char *const names[] = {"dX0", "dX1", "dX2", "dX3", "dX4"};
+	static const char *const names[] = {"dX0", "dX1", "dX2", "dX3", "dX4", "dX5"};
 	const struct oracle_op *oracle = oracle_find(c->op->name);
 	CHECK_MSG(oracle != NULL, "the oracle does not know %s", c->op->name);
 	run(c, label);

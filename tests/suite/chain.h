@@ -15,7 +15,7 @@
  * of no use: they grow by orders of magnitude in each normalisation, which cancels most of the
  * errors.) A library that rounds less often, because it fuses ops, has no larger errors. */
 
-enum { CHAIN_VALUES = 64 };
+enum { CHAIN_VALUES = 128 };
 
 struct chain_entry {
 	const struct oracle_op *op;

@@ -103,6 +103,18 @@ static void spmm_epilogue(void *attr)
 	then(&a->act_drop);
 }
 
+static void attention_epilogue(void *attr)
+{
+	struct hg__attention_epilogue_attr *a = attr;
+	attention(&a->attention);
+	then(&a->act_drop);
+}
+
+static void xent(void *attr)
+{
+	((struct hg__xent_attr *)attr)->smoothing = test_below(2) ? below_one() : 0.0f;
+}
+
 static const struct {
 	const struct hg__op *op;
 	void (*draw)(void *attr);
@@ -113,11 +125,13 @@ static const struct {
     {&hg__op_sddmm_add, sddmm_add},
     {&hg__op_attention, attention},
     {&hg__op_attention_weights, attention},
+    {&hg__op_attention_epilogue, attention_epilogue},
     {&hg__op_dropout, dropout},
     {&hg__op_batch_norm, batch_norm},
     {&hg__op_layer_norm, layer_norm},
     {&hg__op_epilogue, epilogue},
     {&hg__op_spmm_epilogue, spmm_epilogue},
+    {&hg__op_softmax_xent_weighted, xent},
 };
 
 void ranges_attr(const struct hg__op *op, unsigned char attr[HG__ATTR_BYTES])
@@ -135,14 +149,17 @@ void ranges_attr(const struct hg__op *op, unsigned char attr[HG__ATTR_BYTES])
 /* Ops that are linear in operand 0, apart from a bias or a second sum. */
 static const struct hg__op *const affine[] = {
     &hg__op_linear,    &hg__op_bias_add, &hg__op_add,     &hg__op_combine, &hg__op_concat,
-    &hg__op_head_mean, &hg__op_head_dot, &hg__op_readout, &hg__op_cast,
+    &hg__op_head_mean, &hg__op_head_dot, &hg__op_readout, &hg__op_cast,    &hg__op_scatter,
 };
 
 int ranges_is_linear(const struct hg__op *op, const unsigned char attr[HG__ATTR_BYTES])
 {
 	struct hg__readout_attr readout;
 	memcpy(&readout, attr, sizeof readout);
-	if (strcmp(op->name, hg__op_readout.name) == 0 && readout.reduce == HG_REDUCE_MAX)
+	struct hg__scatter_attr scatter;
+	memcpy(&scatter, attr, sizeof scatter);
+	if ((strcmp(op->name, hg__op_readout.name) == 0 && readout.reduce == HG_REDUCE_MAX) ||
+	    (strcmp(op->name, hg__op_scatter.name) == 0 && scatter.reduce == HG_REDUCE_MAX))
 		return 0;
 	for (size_t i = 0; i < sizeof affine / sizeof affine[0]; i++)
 		if (strcmp(affine[i]->name, op->name) == 0)

@@ -61,7 +61,7 @@ static void draw_plan(struct ranges_plan *plan, const struct ranges_world *w,
 
 static const char *const policy_name[RANGES_POLICIES] = {"fp32", "fp16", "fp16-discretized",
                                                          "fp16-naive"};
-static const char *const result_name[] = {"dX0", "dX1", "dX2", "dX3", "dX4", "Y"};
+static const char *const result_name[] = {"dX0", "dX1", "dX2", "dX3", "dX4", "dX5", "Y"};
 
 static void describe(const struct ranges_case *c, int which, double bound, double found, char *text,
                      size_t size)
@@ -138,7 +138,7 @@ static void judge_gradients(const struct ranges_case *c, struct ranges_score *sc
 	             scale = ldexp(1.0, (int)test_below(c->plan->policy ? 25 : 1));
 	struct hg__known_gradient r[HG__MAX_IN], at_one[HG__MAX_IN];
 	if (node->op->traits & HG__LOSS)
-		CHECK_OK(hg__tape_count_rows(c->tape, &c->tape->recording.entry[0].node));
+		CHECK_OK(hg__tape_count(c->tape, &c->tape->recording.entry[0].node));
 	range_back(c, 1.0, r);
 	range_back(c, scale, at_one);
 	for (int i = 0; i < node->n_in; i++) {

@@ -1,4 +1,4 @@
-/* Models with attention: logits and the gradient of every parameter, compared with a composition of
+/* The newer models: logits and the gradient of every parameter, compared with a composition of
  * the oracle's ops that is written from the papers' equations. Each model has weights on its edges,
  * an isolated node, and no dropout.
  *
@@ -17,7 +17,11 @@
 #include "suite/chain.h"
 
 enum { N = 14, M = 40, F = 5, C = 3, HIDDEN = 4, HEADS = 2, OUT_HEADS = 3, RUNS = 8 };
+enum { HOPS = 3 }; /* of sgc and appnp */
+enum { E = 3 };    /* of gine */
 enum { PARAMS = 64, MOST = 1024 };
+/* of graph tasks: two graphs, the nodes before SPLIT and the others */
+enum { GRAPHS = 2, SPLIT = 6 };
 
 struct subject {
 	const char *model, *policy;
@@ -26,6 +30,9 @@ struct subject {
 	/* the largest threshold that still tells something, as a share of the tensor's largest
 	 * element */
 	double loose;
+	int graphs; /* 1: a graph task, which reads out by `reduce` from `depths` */
+	hg_reduce reduce;
+	hg_readout_layers depths;
 };
 
 struct task {
@@ -33,11 +40,11 @@ struct task {
 	hg_params *params;
 	hg_model *model;
 	hg_graph *graph, *x_sparse;
-	hg_tensor *x, *label;
+	hg_tensor *x, *edge_x, *label;
 	struct host_csr csr;
 	int is_half;
 	double weight[M + 2 * N];
-	float features[N * F];
+	float features[N * F], edge_features[(M + 2 * N) * E];
 	int32_t labels[N];
 	float param[PARAMS][MOST];
 	struct chain exact, noisy, *chain; /* chain: the one that is built */
@@ -66,7 +73,7 @@ static int64_t cols_of(const struct task *t, int value)
 static int op(struct task *t, const char *name, const struct oracle_call *options, int64_t cols,
               int a, int b, int c)
 {
-	const int in[ORACLE_MAX_IN] = {a, b, c, -1, -1};
+	const int in[ORACLE_MAX_IN] = {a, b, c, -1, -1, -1};
 	return chain_op(t->chain, name, options, N, cols, in);
 }
 
@@ -92,7 +99,7 @@ static int normalise(struct task *t, const struct subject *s, const char *owner,
 
 static int attention(struct task *t, const struct oracle_call *options, int64_t cols, int q, int c)
 {
-	const int in[ORACLE_MAX_IN] = {q, -1, -1, c, -1};
+	const int in[ORACLE_MAX_IN] = {q, -1, -1, c, -1, -1};
 	return chain_op(t->chain, "attention", options, N, cols, in);
 }
 
@@ -130,40 +137,170 @@ static int gt_layer(struct task *t, const struct subject *s, const char *name, i
 	return normalise(t, s, name, "norm2", y);
 }
 
+static int propagate(struct task *t, int norm, double alpha, int x)
+{
+	const struct oracle_call options = {.norm = norm, .alpha = alpha, .heads = 1};
+	return op(t, "spmm", &options, cols_of(t, x), x, -1, -1);
+}
+
+/* X W, of which the next line adds the bias */
+static int product(struct task *t, const char *owner, const char *name, int x)
+{
+	const int w = param(t, owner, name);
+	return op(t, "linear", NULL, cols_of(t, w), x, w, -1);
+}
+
+static int relu_unless(struct task *t, int last, int x)
+{
+	return last ? x : op(t, "relu", NULL, cols_of(t, x), x, -1, -1);
+}
+
+static int sage_layer(struct task *t, const struct subject *s, const char *name, int x, int last)
+{
+	(void)s;
+	const int mean = propagate(t, HG_NORM_RIGHT, 1.0, product(t, name, "neighbors.weight", x));
+	return relu_unless(t, last,
+	                   op(t, "add", NULL, cols_of(t, mean), mean, linear(t, name, "root", x), -1));
+}
+
+static int sgc_layer(struct task *t, const struct subject *s, const char *name, int x, int last)
+{
+	(void)s;
+	int y = product(t, name, "weight", x);
+	for (int k = 0; k < HOPS; k++)
+		y = propagate(t, HG_NORM_BOTH, 1.0, y);
+	return relu_unless(t, last,
+	                   op(t, "bias_add", NULL, cols_of(t, y), y, param(t, name, "bias"), -1));
+}
+
+static int appnp_layer(struct task *t, const struct subject *s, const char *name, int x, int last)
+{
+	const double teleport = (double)0.1f, rest = (double)(1.0f - 0.1f);
+	const struct oracle_call share = {.alpha = teleport};
+	const int z0 = linear(t, name, "", x);
+	int z = z0;
+	(void)s;
+	if (!last)
+		return relu_unless(t, 0, z0);
+	const int restart = op(t, "scale", &share, cols_of(t, z0), z0, -1, -1);
+	for (int k = 0; k < HOPS; k++)
+		z = op(t, "add", NULL, cols_of(t, z), propagate(t, HG_NORM_BOTH, rest, z), restart, -1);
+	return z;
+}
+
+/* relu(BN2(relu(BN1(z)) W2)) of z = H W1. */
+static int gin_mlp(struct task *t, const struct subject *s, const char *name, int z)
+{
+	z = op(t, "relu", NULL, HIDDEN, normalise(t, s, name, "bn1", z), -1, -1);
+	z = normalise(t, s, name, "bn2", product(t, name, "mlp2.weight", z));
+	return op(t, "relu", NULL, HIDDEN, z, -1, -1);
+}
+
+static int gin_layer(struct task *t, const struct subject *s, const char *name, int x, int last)
+{
+	const int sum = propagate(t, HG_NORM_NONE, 1.0, x);
+	(void)last;
+	x = op(t, "combine", NULL, cols_of(t, x), x, sum, param(t, name, "eps"));
+	return gin_mlp(t, s, name, product(t, name, "mlp1.weight", x));
+}
+
+/* Messages relu(x_j + z_e W + b), added up; z are the attributes of the edges. */
+static int gine_layer(struct task *t, const struct subject *s, const char *name, int x, int last)
+{
+	const int64_t m = t->csr.m, cols = cols_of(t, x);
+	const struct oracle_call source = {.at_source = 1}, sum = {.reduce = HG_REDUCE_SUM};
+	const int leaf = chain_leaf(t->chain, m, E, t->edge_features);
+	const int edge[ORACLE_MAX_IN] =
+	    {leaf, param(t, name, "edge.weight"), param(t, name, "edge.bias"), -1, -1, -1},
+	          from[ORACLE_MAX_IN] = {x, -1, -1, -1, -1, -1};
+	const int z = chain_op(t->chain, "linear", NULL, m, cols, edge),
+	          y = chain_op(t->chain, "gather", &source, m, cols, from);
+	const int both[ORACLE_MAX_IN] = {y, z, -1, -1, -1, -1};
+	const int added[ORACLE_MAX_IN] = {
+	    chain_op(t->chain, "add", NULL, m, cols, both), -1, -1, -1, -1, -1};
+	const int message[ORACLE_MAX_IN] = {
+	    chain_op(t->chain, "relu", NULL, m, cols, added), -1, -1, -1, -1, -1};
+	(void)last;
+	x = op(t, "combine", NULL, cols, x, chain_op(t->chain, "scatter", &sum, N, cols, message),
+	       param(t, name, "eps"));
+	return gin_mlp(t, s, name, product(t, name, "mlp1.weight", x));
+}
+
+struct layers {
+	const char *model;
+	int (*layer)(struct task *, const struct subject *, const char *, int, int);
+	/* a linear map before the layers; its activation; in a node task a head behind them */
+	int embeds, relu, head;
+};
+static const struct layers models[] = {
+    {"gatv2", gatv2_layer, 0, 0, 0}, {"agnn", agnn_layer, 1, 1, 1}, {"gt", gt_layer, 1, 0, 1},
+    {"sage", sage_layer, 0, 0, 0},   {"sgc", sgc_layer, 0, 0, 0},   {"appnp", appnp_layer, 0, 0, 0},
+    {"gin", gin_layer, 0, 0, 1},     {"gine", gine_layer, 1, 0, 1}};
+
+/* readout(x) W + b, added to the scores of the depths before; below 0: there are none. */
+static int add_scores(struct task *t, const struct subject *s, const char *owner, const char *name,
+                      int x, int scores)
+{
+	const struct oracle_call options = {.reduce = (int)s->reduce};
+	char weight[32], bias[32];
+	snprintf(weight, sizeof weight, "%s%sweight", name, *name ? "." : "");
+	snprintf(bias, sizeof bias, "%s%sbias", name, *name ? "." : "");
+	const int read[ORACLE_MAX_IN] = {x, -1, -1, -1, -1, -1};
+	const int pooled = chain_op(t->chain, "readout", &options, GRAPHS, cols_of(t, x), read);
+	const int in[ORACLE_MAX_IN] = {pooled, param(t, owner, weight), param(t, owner, bias), -1, -1,
+	                               -1};
+	const int own = chain_op(t->chain, "linear", NULL, GRAPHS, C, in);
+	const int both[ORACLE_MAX_IN] = {scores, own, -1, -1, -1, -1};
+	return scores < 0 ? own : chain_op(t->chain, "add", NULL, GRAPHS, C, both);
+}
+
 static void model_in_oracle(struct task *t, const struct subject *s, int x)
 {
-	static int (*const layers[])(struct task *, const struct subject *, const char *, int,
-	                             int) = {gatv2_layer, agnn_layer, gt_layer};
-	const int kind = strcmp(s->model, "gatv2") == 0 ? 0 : strcmp(s->model, "agnn") == 0 ? 1 : 2;
+	const struct layers *model = models;
 	float label[N];
-	if (kind > 0)
+	while (strcmp(model->model, s->model) != 0)
+		model++;
+	if (model->embeds)
 		x = linear(t, "embed", "", x);
-	if (kind == 1)
+	if (model->relu)
 		x = op(t, "relu", NULL, HIDDEN, x, -1, -1);
+	int scores = s->depths == HG_READOUT_ALL ? add_scores(t, s, "input", "head", x, -1) : -1;
 	for (int l = 0; l < s->layers; l++) {
 		char name[16];
 		snprintf(name, sizeof name, "conv%d", l);
-		x = layers[kind](t, s, name, x, l + 1 == s->layers);
+		x = model->layer(t, s, name, x, !s->graphs && l + 1 == s->layers);
+		if (s->graphs && s->depths != HG_READOUT_LAST)
+			scores = add_scores(t, s, name, "head", x, scores);
 	}
-	t->logits = kind > 0 ? linear(t, "head", "", x) : x;
+	if (s->graphs)
+		t->logits = s->depths == HG_READOUT_LAST ? add_scores(t, s, "head", "", x, -1) : scores;
+	else
+		t->logits = model->head ? linear(t, "head", "", x) : x;
 	for (int i = 0; i < N; i++)
 		label[i] = (float)t->labels[i];
-	const int in[ORACLE_MAX_IN] = {t->logits, chain_leaf(t->chain, N, 1, label), -1, -1, -1};
+	const int in[ORACLE_MAX_IN] = {
+	    t->logits, chain_leaf(t->chain, s->graphs ? GRAPHS : N, 1, label), -1, -1, -1, -1};
 	(void)chain_op(t->chain, "softmax_xent", NULL, 1, 1, in);
 }
 
 /* ---- the task ---- */
 
-static void make_graph(struct task *t)
+static void make_graph(struct task *t, int graphs)
 {
+	static const int64_t ptr[GRAPHS + 1] = {0, SPLIT, N};
 	/* node 0 is isolated */
 	struct coo list = coo_empty(N, N);
-	for (int e = 0; e < M; e++)
-		coo_add_weighted(&list, 1 + test_below(e % 5 ? N - 1 : 2), 1 + test_below(N - 1),
+	for (int e = 0; e < M; e++) {
+		const int second = graphs && e % 2;
+		const int64_t first = second ? SPLIT : 1, nodes = (graphs && !second ? SPLIT : N) - first;
+		coo_add_weighted(&list, first + test_below(e % 5 ? nodes : 2), first + test_below(nodes),
 		                 0.25f * (float)(1 + test_below(8)));
+	}
 	for (int i = 1; i < N; i++)
 		coo_add_weighted(&list, i, i, 1.0f);
 	t->graph = coo_to_graph(t->ctx, &list);
+	if (graphs)
+		CHECK_OK(hg_graph_set_batch(t->graph, GRAPHS, ptr));
 	t->csr = host_csr_sort(list);
 	for (int64_t e = 0; e < t->csr.m; e++)
 		t->weight[e] = (double)t->csr.weight[e];
@@ -175,7 +312,7 @@ static float half_number(double x)
 	return hg_half_to_float(hg_half_from_float((float)x));
 }
 
-static void make_features(struct task *t, hg_dtype state)
+static void make_features(struct task *t, hg_dtype state, int64_t rows)
 {
 	struct coo sparse = coo_empty(N, F);
 	for (int i = 0; i < N * F; i++) {
@@ -188,7 +325,11 @@ static void make_features(struct task *t, hg_dtype state)
 	t->x_sparse = coo_graph(t->ctx, sparse);
 	CHECK_OK(hg_tensor_create(t->ctx, state, N, F, &t->x));
 	CHECK_OK(hg_tensor_upload(t->x, t->features, HG_F32));
-	CHECK_OK(hg_tensor_create(t->ctx, HG_I32, N, 1, &t->label));
+	for (int64_t i = 0; i < t->csr.m * E; i++)
+		t->edge_features[i] = half_number(0.7 * test_normal());
+	CHECK_OK(hg_tensor_create(t->ctx, state, t->csr.m, E, &t->edge_x));
+	CHECK_OK(hg_tensor_upload(t->edge_x, t->edge_features, HG_F32));
+	CHECK_OK(hg_tensor_create(t->ctx, HG_I32, rows, 1, &t->label));
 	CHECK_OK(hg_tensor_upload(t->label, t->labels, HG_I32));
 }
 
@@ -214,6 +355,7 @@ static void make_params(struct task *t)
 /* The whole computation in the oracle's numbers. */
 static void chain_make(struct task *t, const struct subject *s, struct chain *chain, int noise)
 {
+	static const int64_t ptr[GRAPHS + 1] = {0, SPLIT, N};
 	memset(chain, 0, sizeof *chain);
 	t->chain = chain;
 	chain->is_half = t->is_half;
@@ -224,7 +366,9 @@ static void chain_make(struct task *t, const struct subject *s, struct chain *ch
 	                                     .rowptr = t->csr.rowptr,
 	                                     .dst = t->csr.row,
 	                                     .src = t->csr.col,
-	                                     .weight = t->weight};
+	                                     .weight = t->weight,
+	                                     .batch = GRAPHS,
+	                                     .ptr = ptr};
 	const int x = chain_leaf(chain, N, F, t->features);
 	t->first_param = chain->values;
 	for (int64_t p = 0; p < hg_params_count(t->params); p++) {
@@ -258,8 +402,8 @@ static void task_open(struct task *t, const struct subject *s)
 	test_reseed(19);
 	t->ctx = test_context();
 	t->is_half = policy.state == HG_F16;
-	make_graph(t);
-	make_features(t, policy.state);
+	make_graph(t, s->graphs);
+	make_features(t, policy.state, s->graphs ? GRAPHS : N);
 	hg_model_config config = hg_model_config_default(s->model);
 	config.in_features = F;
 	config.out_features = C;
@@ -269,6 +413,10 @@ static void task_open(struct task *t, const struct subject *s)
 	config.out_heads = OUT_HEADS;
 	config.dropout = config.attention_dropout = 0.0f;
 	config.feature_norm = s->norm;
+	config.hops = HOPS;
+	config.readout = s->graphs ? (int)s->reduce : -1;
+	config.readout_layers = s->depths;
+	config.edge_features = E;
 	CHECK_OK(hg_params_create(t->ctx, &policy, &t->params));
 	CHECK_MSG(hg_model_create(t->params, &config, &t->model) == HG_OK, "%s",
 	          hg_context_error(t->ctx));
@@ -284,6 +432,7 @@ static void task_close(struct task *t)
 	hg_model_free(t->model);
 	hg_params_free(t->params);
 	hg_tensor_free(t->x);
+	hg_tensor_free(t->edge_x);
 	hg_tensor_free(t->label);
 	hg_graph_free(t->x_sparse);
 	hg_graph_free(t->graph);
@@ -327,6 +476,7 @@ static void model_is_that_of_its_paper(const void *item)
 	in.graph = t.graph;
 	in.x = s->sparse ? NULL : t.x;
 	in.x_sparse = s->sparse ? t.x_sparse : NULL;
+	in.edge_x = t.edge_x;
 	CHECK_OK(hg_tape_create(t.params, HG_TRAIN, &tape));
 	const hg_var logits = hg_model_record(t.model, tape, &in),
 	             loss = hg_softmax_xent(tape, logits, hg_tape_input(tape, t.label, "labels", -1.0),
@@ -352,19 +502,52 @@ static void model_is_that_of_its_paper(const void *item)
 	task_close(&t);
 }
 
+#define NODE_TASK(model, policy, layers, sparse, norm, loose)                           \
+	{                                                                                   \
+		model, policy, layers, sparse, norm, loose, 0, HG_REDUCE_SUM, HG_READOUT_LAYERS \
+	}
+#define GRAPH_TASK(model, policy, layers, sparse, reduce, depths)                 \
+	{                                                                             \
+		model, policy, layers, sparse, HG_BATCH_NORM, 1.0, 1, HG_REDUCE_##reduce, \
+		    HG_READOUT_##depths                                                   \
+	}
+
 int main(int argc, char **argv)
 {
-	static const struct subject gatv2 = {"gatv2", "fp32", 2, 0, HG_BATCH_NORM, 0x1p-5},
-	                            gatv2_half = {"gatv2", "fp16", 2, 0, HG_BATCH_NORM, 1.0},
-	                            gatv2_sparse = {"gatv2", "fp32", 1, 1, HG_BATCH_NORM, 0x1p-5},
-	                            agnn = {"agnn", "fp32", 2, 0, HG_BATCH_NORM, 0x1p-5},
-	                            agnn_half = {"agnn", "fp16", 2, 0, HG_BATCH_NORM, 1.0},
-	                            agnn_sparse = {"agnn", "fp32", 2, 1, HG_BATCH_NORM, 0x1p-5},
-	                            gt = {"gt", "fp32", 1, 0, HG_BATCH_NORM, 0x1p-5},
-	                            gt_layer_norm = {"gt", "fp32", 1, 0, HG_LAYER_NORM, 0x1p-5},
-	                            gt_half = {"gt", "fp16", 1, 0, HG_BATCH_NORM, 2.0},
-	                            gt_layer_norm_half = {"gt", "fp16", 1, 0, HG_LAYER_NORM, 1.0},
-	                            gt_sparse = {"gt", "fp32", 1, 1, HG_BATCH_NORM, 0x1p-5};
+	static const struct subject
+	    gatv2 = NODE_TASK("gatv2", "fp32", 2, 0, HG_BATCH_NORM, 0x1p-5),
+	    gatv2_half = NODE_TASK("gatv2", "fp16", 2, 0, HG_BATCH_NORM, 1.0),
+	    gatv2_sparse = NODE_TASK("gatv2", "fp32", 1, 1, HG_BATCH_NORM, 0x1p-5),
+	    agnn = NODE_TASK("agnn", "fp32", 2, 0, HG_BATCH_NORM, 0x1p-5),
+	    agnn_half = NODE_TASK("agnn", "fp16", 2, 0, HG_BATCH_NORM, 1.0),
+	    agnn_sparse = NODE_TASK("agnn", "fp32", 2, 1, HG_BATCH_NORM, 0x1p-5),
+	    gt = NODE_TASK("gt", "fp32", 1, 0, HG_BATCH_NORM, 0x1p-5),
+	    gt_layer_norm = NODE_TASK("gt", "fp32", 1, 0, HG_LAYER_NORM, 0x1p-5),
+	    gt_half = NODE_TASK("gt", "fp16", 1, 0, HG_BATCH_NORM, 2.0),
+	    gt_layer_norm_half = NODE_TASK("gt", "fp16", 1, 0, HG_LAYER_NORM, 1.0),
+	    gt_sparse = NODE_TASK("gt", "fp32", 1, 1, HG_BATCH_NORM, 0x1p-5),
+	    sage = NODE_TASK("sage", "fp32", 2, 0, HG_BATCH_NORM, 0x1p-5),
+	    sage_half = NODE_TASK("sage", "fp16", 2, 0, HG_BATCH_NORM, 1.0),
+	    sage_sparse = NODE_TASK("sage", "fp32", 2, 1, HG_BATCH_NORM, 0x1p-5),
+	    sgc = NODE_TASK("sgc", "fp32", 2, 0, HG_BATCH_NORM, 0x1p-5),
+	    sgc_half = NODE_TASK("sgc", "fp16", 1, 0, HG_BATCH_NORM, 1.0),
+	    sgc_sparse = NODE_TASK("sgc", "fp32", 1, 1, HG_BATCH_NORM, 0x1p-5),
+	    appnp = NODE_TASK("appnp", "fp32", 2, 0, HG_BATCH_NORM, 0x1p-5),
+	    appnp_half = NODE_TASK("appnp", "fp16", 2, 0, HG_BATCH_NORM, 1.0),
+	    appnp_sparse = NODE_TASK("appnp", "fp32", 2, 1, HG_BATCH_NORM, 0x1p-5),
+	    gin = NODE_TASK("gin", "fp32", 1, 0, HG_BATCH_NORM, 0x1p-5),
+	    gine = NODE_TASK("gine", "fp32", 2, 0, HG_BATCH_NORM, 0x1p-5),
+	    gine_half = NODE_TASK("gine", "fp16", 1, 0, HG_BATCH_NORM, 2.0),
+	    gine_sparse = NODE_TASK("gine", "fp32", 1, 1, HG_BATCH_NORM, 0x1p-5),
+	    gine_all = GRAPH_TASK("gine", "fp32", 1, 0, SUM, ALL),
+	    gin_depths = GRAPH_TASK("gin", "fp32", 2, 0, SUM, LAYERS),
+	    gin_last = GRAPH_TASK("gin", "fp32", 2, 0, MEAN, LAST),
+	    gin_all = GRAPH_TASK("gin", "fp32", 2, 0, SUM, ALL),
+	    gin_all_max = GRAPH_TASK("gin", "fp32", 1, 0, MAX, ALL),
+	    gin_all_sparse = GRAPH_TASK("gin", "fp32", 1, 1, SUM, ALL),
+	    gin_all_sparse_mean = GRAPH_TASK("gin", "fp32", 1, 1, MEAN, ALL),
+	    gt_all = GRAPH_TASK("gt", "fp32", 1, 0, SUM, ALL),
+	    sage_all_half = GRAPH_TASK("sage", "fp16", 1, 0, SUM, ALL);
 	static const struct test_case cases[] = {
 	    {"gatv2", 0, model_is_that_of_its_paper, &gatv2},
 	    {"gatv2_fp16", 0, model_is_that_of_its_paper, &gatv2_half},
@@ -377,6 +560,28 @@ int main(int argc, char **argv)
 	    {"gt_fp16", 0, model_is_that_of_its_paper, &gt_half},
 	    {"gt_layer_norm_fp16", 0, model_is_that_of_its_paper, &gt_layer_norm_half},
 	    {"gt_sparse", 0, model_is_that_of_its_paper, &gt_sparse},
+	    {"sage", 0, model_is_that_of_its_paper, &sage},
+	    {"sage_fp16", 0, model_is_that_of_its_paper, &sage_half},
+	    {"sage_sparse", 0, model_is_that_of_its_paper, &sage_sparse},
+	    {"sgc", 0, model_is_that_of_its_paper, &sgc},
+	    {"sgc_fp16", 0, model_is_that_of_its_paper, &sgc_half},
+	    {"sgc_sparse", 0, model_is_that_of_its_paper, &sgc_sparse},
+	    {"appnp", 0, model_is_that_of_its_paper, &appnp},
+	    {"appnp_fp16", 0, model_is_that_of_its_paper, &appnp_half},
+	    {"appnp_sparse", 0, model_is_that_of_its_paper, &appnp_sparse},
+	    {"gin", 0, model_is_that_of_its_paper, &gin},
+	    {"gine", 0, model_is_that_of_its_paper, &gine},
+	    {"gine_fp16", 0, model_is_that_of_its_paper, &gine_half},
+	    {"gine_sparse", 0, model_is_that_of_its_paper, &gine_sparse},
+	    {"gine_of_graphs_all", 0, model_is_that_of_its_paper, &gine_all},
+	    {"gin_of_graphs", 0, model_is_that_of_its_paper, &gin_depths},
+	    {"gin_of_graphs_last", 0, model_is_that_of_its_paper, &gin_last},
+	    {"gin_of_graphs_all", 0, model_is_that_of_its_paper, &gin_all},
+	    {"gin_of_graphs_all_max", 0, model_is_that_of_its_paper, &gin_all_max},
+	    {"gin_of_graphs_all_sparse", 0, model_is_that_of_its_paper, &gin_all_sparse},
+	    {"gin_of_graphs_all_sparse_mean", 0, model_is_that_of_its_paper, &gin_all_sparse_mean},
+	    {"gt_of_graphs_all", 0, model_is_that_of_its_paper, &gt_all},
+	    {"sage_of_graphs_all_fp16", 0, model_is_that_of_its_paper, &sage_all_half},
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

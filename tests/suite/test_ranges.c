@@ -13,7 +13,7 @@
 /* Text such as "Y 1.00, dX0 0.98": the largest measured / bound of each result. */
 static const char *reached(const struct ranges_score *score, char *text, size_t size)
 {
-	static const char *const name[RANGES_RESULTS] = {"dX0", "dX1", "dX2", "dX3", "dX4", "Y"};
+	static const char *const name[RANGES_RESULTS] = {"dX0", "dX1", "dX2", "dX3", "dX4", "dX5", "Y"};
 	size_t length = 0;
 	text[0] = 0;
 	for (int i = 0; i < RANGES_RESULTS; i++)
@@ -258,6 +258,8 @@ static const struct {
     {"half_of_a_weight_gradient_is_caught", {&hg__op_linear, NULL, half_of_the_other_back}},
     {"half_of_a_softmax_gradient_is_caught", {&hg__op_softmax, NULL, half_of_it_back}},
     {"half_of_an_attention_is_caught", {&hg__op_attention, half_of_it, NULL}},
+    {"half_of_an_attention_with_an_epilogue_is_caught",
+     {&hg__op_attention_epilogue, half_of_it, NULL}},
     {"half_of_an_attention_gradient_is_caught", {&hg__op_attention, NULL, half_of_it_back}},
     {"half_of_a_source_gradient_is_caught", {&hg__op_attention, NULL, half_of_the_other_back}},
     {"loose_bound_is_caught", {&hg__op_scale, ten_times_it, NULL}},

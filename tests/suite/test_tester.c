@@ -75,6 +75,22 @@ static hg_status attention_swaps_the_ends(hg_context *ctx, const struct hg__atte
 	return ctx->backend->kernels->attention.run(ctx, &wrong);
 }
 
+/* The bias is left out. */
+static hg_status attention_forgets_the_bias(hg_context *ctx, const struct hg__attention_args *a)
+{
+	struct hg__attention_args wrong = *a;
+	wrong.epilogue.b.data = NULL;
+	return ctx->backend->kernels->attention.run(ctx, &wrong);
+}
+
+/* Dropout of elements draws with another key than in the backward pass. */
+static hg_status attention_draws_others(hg_context *ctx, const struct hg__attention_args *a)
+{
+	struct hg__attention_args wrong = *a;
+	wrong.epilogue.act_drop.key++;
+	return ctx->backend->kernels->attention.run(ctx, &wrong);
+}
+
 /* The backward pass has no dropout. */
 static hg_status attention_forgets_the_mask(hg_context *ctx,
                                             const struct hg__attention_back_args *a)
@@ -196,6 +212,10 @@ int main(int argc, char **argv)
 	                                        &hg__op_attention};
 	static const struct mistake unsigned_terms = {
 	    "attention_back", PLANTED(attention_forgets_the_sign), &hg__op_attention};
+	static const struct mistake no_bias = {"attention", PLANTED(attention_forgets_the_bias),
+	                                       &hg__op_attention_epilogue};
+	static const struct mistake other_key = {"attention", PLANTED(attention_draws_others),
+	                                         &hg__op_attention_epilogue};
 	static const struct mistake slope = {"act_back", PLANTED(act_back_off_by_the_slope),
 	                                     &hg__op_leaky_relu};
 	static const struct mistake mask = {"softmax_xent_back", PLANTED(loss_forgets_the_mask),
@@ -218,6 +238,8 @@ int main(int argc, char **argv)
 	    {"edges_counted_once_are_caught", 0, must_be_caught, &once},
 	    {"swapped_ends_are_caught", 0, must_be_caught, &swapped},
 	    {"forgotten_mask_of_attention_is_caught", 0, must_be_caught, &unmasked},
+	    {"forgotten_bias_of_attention_is_caught", 0, must_be_caught, &no_bias},
+	    {"other_mask_after_attention_is_caught", 0, must_be_caught, &other_key},
 	    {"forgotten_sign_is_caught", 0, must_be_caught, &unsigned_terms},
 	    {"sum_in_f16_is_caught", 0, must_be_caught, &in_f16},
 	    {"forgotten_weights_are_caught", 0, must_be_caught, &weights},
