@@ -54,6 +54,17 @@ void test_within(const char *file, int line, const char *a, const char *b, doubl
                  double bound);
 void test_note(const char *format, ...) HG_PRINTF(1, 2);
 
+/* How large a test is: `full`, but `sanitized` in a build with sanitizers. A step takes ten times
+ * as long there, and such a build looks for faults of memory and undefined behaviour, which a few
+ * epochs or cases show as well as many. What is left out may be repetitions, never a kernel, a
+ * model or a precision; and what needs full length to hold, such as an accuracy, is checked in
+ * other builds. The result is a constant, so that arrays may have this size. */
+#if defined(HG_SANITIZED)
+#define TEST_SHARE(full, sanitized) (sanitized)
+#else
+#define TEST_SHARE(full, sanitized) (full)
+#endif
+
 /* Seeded random numbers of the harness (xoshiro256**), independent of the library's. */
 uint64_t test_seed(void);
 void test_reseed(uint64_t salt); /* at a case's start: seed + salt */

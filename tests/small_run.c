@@ -102,8 +102,34 @@ void check_same_state(const hg_state *a, const hg_state *b, int settings)
 		CHECK(x->nth == y->nth && strcmp(x->op, y->op) == 0 && strcmp(x->layer, y->layer) == 0);
 	}
 	CHECK(a->step == b->step && memcmp(&a->loss_scale, &b->loss_scale, sizeof a->loss_scale) == 0);
+	CHECK_MSG(memcmp(&a->plateau, &b->plateau, sizeof a->plateau) == 0, "plateaus differ");
 	for (int64_t i = 0; settings && i < a->settings; i++)
 		check_same_setting(&a->setting[i], hg_state_find_setting(b, a->setting[i].name));
+}
+
+void check_same_history(const hg_state *a, const hg_state *b)
+{
+	CHECK_EQ_I(a->epochs, b->epochs);
+	CHECK_MSG(!a->epochs || memcmp(a->epoch, b->epoch, (size_t)a->epochs * sizeof *a->epoch) == 0,
+	          "histories differ");
+}
+
+void check_same_best(const hg_state *a, const hg_state *b)
+{
+	CHECK_MSG(a->best.step == b->best.step && a->best.metric == b->best.metric &&
+	              memcmp(a->best.value, b->best.value, sizeof a->best.value) == 0 &&
+	              memcmp(a->best.right, b->best.right, sizeof a->best.right) == 0 &&
+	              memcmp(a->best.counted, b->best.counted, sizeof a->best.counted) == 0 &&
+	              memcmp(&a->best.loss, &b->best.loss, sizeof a->best.loss) == 0 &&
+	              a->best.nonfinite_logits == b->best.nonfinite_logits,
+	          "best epochs differ: steps %lld, %lld", (long long)a->best.step,
+	          (long long)b->best.step);
+	for (int64_t i = 0; i < a->tensors; i++) {
+		const hg_state_tensor *x = &a->tensor[i], *y = hg_state_find_tensor(b, x->name);
+		CHECK_MSG(!x->best == !y->best, "%s: best weights of one", x->name);
+		CHECK_MSG(!x->best || memcmp(x->best, y->best, (size_t)(x->rows * x->cols) * 4) == 0,
+		          "%s: best weights differ", x->name);
+	}
 }
 
 void check_resumed_run(hg_context *(*open)(void), hg_train_config c,
@@ -124,9 +150,16 @@ void check_resumed_run(hg_context *(*open)(void), hg_train_config c,
 	small_close(&first);
 	hg_state *taken = small_state(&second);
 	check_same_state(half, taken, 1);
+	check_same_best(half, taken);
+	check_same_history(half, taken);
 	small_train(&second);
 	hg_state *found = small_state(&second);
 	check_same_state(expected, found, 1);
+	check_same_best(expected, found);
+	check_same_history(expected, found);
+	CHECK(memcmp(&whole.report.best_val_accuracy, &second.report.best_val_accuracy,
+	             sizeof(double)) == 0);
+	CHECK_EQ_I(found->epochs, 20);
 	CHECK_EQ_I(found->step, 20);
 	CHECK_EQ_I(second.report.epochs_run, 10);
 	CHECK(memcmp(whole.loss + c.epochs, second.loss, (size_t)c.epochs * sizeof *second.loss) == 0);

@@ -42,6 +42,10 @@ hg_state *small_state(struct small_run *r);
  * too. */
 void check_same_state(const hg_state *a, const hg_state *b, int settings);
 
+/* Compares the histories of two states bit for bit; the best epochs, with their weights. */
+void check_same_history(const hg_state *a, const hg_state *b);
+void check_same_best(const hg_state *a, const hg_state *b);
+
 /* Trains for 20 epochs, and for 10 and 10 in two runs: hand_over carries the state of the first of
  * these to the second. Both ways must end in the same state with the same losses. c.epochs is
  * 10. */

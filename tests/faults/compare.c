@@ -63,7 +63,7 @@ static void compare_bad_count(struct mismatch *m, const hg_finding *finding,
 
 static int is_loss(const char *op)
 {
-	return strcmp(op, "softmax_xent") == 0 || strcmp(op, "mse") == 0 ||
+	return strcmp(op, "softmax_xent") == 0 || strcmp(op, "mse") == 0 || strcmp(op, "mae") == 0 ||
 	       strcmp(op, "bce_logits") == 0;
 }
 

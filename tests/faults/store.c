@@ -253,28 +253,31 @@ void plant_big_gamma(struct setup *s, const struct fault *f)
 	expect(s, only(LONE), only(1), (double)gain * sqrt((double)NODES - 1.0));
 }
 
-/* The batch norm before the product has gain 0 and beta 1, so that every node has 1 in all 8
- * columns. The sum of 8 weights of 10000 is 80000, at every node. */
-void plant_big_mlp(struct setup *s, const struct fault *f)
+/* The batch norm `norm` before a product has gain 0 and beta 1, so that every node has 1 in all 8
+ * columns. In column `col` of the product the sum of 8 weights of 10000 is 80000, at every node. */
+static void big_product(struct setup *s, const struct fault *f, const char *norm,
+                        const char *weight, int64_t col)
 {
+	char name[32];
 	gin_model(s, f);
 	setup_varied(s);
 	setup_build(s);
-	setup_set(s, "conv1.bn1.gamma", -1, -1, 0.0f);
-	setup_set(s, "conv1.bn1.beta", -1, -1, 1.0f);
-	setup_set(s, "conv1.mlp2.weight", -1, 3, s->planted ? 10000.0f : 1.0f);
-	expect(s, any(), only(3), s->planted ? 80000.0 : 8.0);
+	(void)snprintf(name, sizeof name, "%s.gamma", norm);
+	setup_set(s, name, -1, -1, 0.0f);
+	(void)snprintf(name, sizeof name, "%s.beta", norm);
+	setup_set(s, name, -1, -1, 1.0f);
+	setup_set(s, weight, -1, col, s->planted ? 10000.0f : 1.0f);
+	expect(s, any(), only((int)col), s->planted ? 80000.0 : 8.0);
+}
+
+void plant_big_mlp(struct setup *s, const struct fault *f)
+{
+	big_product(s, f, "conv1.bn1", "conv1.mlp2.weight", 3);
 }
 
 void plant_big_head(struct setup *s, const struct fault *f)
 {
-	gin_model(s, f);
-	setup_varied(s);
-	setup_build(s);
-	setup_set(s, "conv1.bn2.gamma", -1, -1, 0.0f);
-	setup_set(s, "conv1.bn2.beta", -1, -1, 1.0f);
-	setup_set(s, "head.weight", -1, 1, s->planted ? 10000.0f : 1.0f);
-	expect(s, any(), only(1), s->planted ? 80000.0 : 8.0);
+	big_product(s, f, "conv1.bn2", "head.weight", 1);
 }
 
 /* A batch norm makes 2000 at every node in column 3. The sums over graphs of 8, 40 and 8 nodes are

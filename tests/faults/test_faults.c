@@ -120,11 +120,11 @@ static int has_fault(const struct item *item)
 	return item->how < WITHOUT;
 }
 
-/* The fault as this item's context names it. A GAT keeps its ops separate on a GPU. */
-static struct fault named(const struct item *item, const hg_context *ctx)
+/* The fault as this item's context names it. */
+static struct fault named(const struct item *item)
 {
 	struct fault fault = *item->fault;
-	if (item->how == SEPARATE_OPS || ctx->backend->kind != HG_DEVICE_CPU)
+	if (item->how == SEPARATE_OPS)
 		fault.op = fault.separate_op;
 	return fault;
 }
@@ -207,7 +207,7 @@ static void examine(struct setup *s, const struct item *item, hg_doctor *doctor)
 	struct mismatch mismatch = {0, "nothing was planted"};
 	struct state before;
 	state_copy(s, &before);
-	const struct fault fault = item->fault ? named(item, s->ctx) : (struct fault){0};
+	const struct fault fault = item->fault ? named(item) : (struct fault){0};
 	CHECK_OK(hg_doctor_examine(doctor, item->how == SKIPPED, &report));
 	const hg_loss_scale_config *scale = &s->policy.loss_scale;
 	s->expected.scale = scale->enabled ? (double)scale->init_scale : 1.0;

@@ -2,6 +2,8 @@
  * values, and that it computes what the ops of GAT compute one by one. */
 #include <math.h>
 
+#include "autograd/attr.h"
+#include "autograd/op.h"
 #include "core/graph.h"
 #include "precision/bound.h"
 #include "unit/tape.h"
@@ -89,6 +91,15 @@ static void mistakes_are_refused_with_what_was_found(void)
 	    {HG_SCORE_COSINE, 2, 4, 4, 4, 3, 0, 0.2f, 1, 0, HG_ERR_SHAPE,
 	     "c is [1, 3], expected [1, 2]"},
 	    {HG_SCORE_ADD, 2, 2, 2, 4, 0, 3, 0.2f, 1, 0, HG_ERR_SHAPE, "bias is [120, 3], expected"},
+	    {HG_SCORE_ADD, -1, 2, 2, 4, 0, 0, 0.2f, 1, 0, HG_ERR_ARG, "heads is -1, expected 1 <="},
+	    {HG_SCORE_ADD, 2, 2, 2, 4, 0, 0, NAN, 1, 0, HG_ERR_ARG, "slope is nan, expected 0 <="},
+	    {HG_SCORE_ADD_V2, 2, 4, 4, 4, 4, 0, INFINITY, 1, 0, HG_ERR_ARG, "slope is inf"},
+	    {HG_SCORE_DOT, 2, 4, 4, 4, 0, 0, 0.2f, INFINITY, 0, HG_ERR_ARG, "scale is inf"},
+	    {HG_SCORE_DOT, 2, 4, 4, 4, 0, 0, 0.2f, 1, NAN, HG_ERR_ARG, "dropout is nan, expected 0"},
+	    {HG_SCORE_DOT, 2, 4, 4, 4, 0, 0, 0.2f, 1, 2.0f, HG_ERR_ARG, "dropout is 2, expected 0"},
+	    {HG_SCORE_DOT, 3, 6, 6, 4, 0, 0, 0.2f, 1, 0, HG_ERR_SHAPE, "v has 4 columns, expected a"},
+	    {HG_SCORE_DOT, 2, 4, 6, 4, 0, 0, 0.2f, 1, 0, HG_ERR_SHAPE, "k has 6 columns"},
+	    {HG_SCORE_COSINE, 2, 4, 4, 4, 0, 0, 0.2f, 1, 0, HG_ERR_ARG, "c is missing"},
 	};
 	for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++)
 		refuse(&mistakes[i]);
@@ -121,6 +132,51 @@ static void mistakes_of_the_call_are_refused(void)
 	refuse_call(NULL, &b, &in, NULL, "graph is missing");
 	coo_free(&list);
 	bench_close(&b);
+}
+
+/* Operands of other types, with other rows, and of another tape. */
+static void operands_that_do_not_fit_are_refused(void)
+{
+	static const struct {
+		hg_dtype k, bias;
+		int64_t q_rows, k_rows, v_rows, bias_rows;
+		int other_tape;
+		hg_status status;
+		const char *says;
+	} rows[] = {
+	    {HG_F16, HG_F16, 0, 0, 0, 0, 0, HG_OK, ""},
+	    {HG_I32, HG_F16, 0, 0, 0, 0, 0, HG_ERR_DTYPE, "attention: k has type i32"},
+	    {HG_F16, HG_I32, 0, 0, 0, 0, 0, HG_ERR_DTYPE, "attention: bias has type i32"},
+	    {HG_F16, HG_F16, 1, 0, 0, 0, 0, HG_ERR_SHAPE, "attention: q has 41 rows"},
+	    {HG_F16, HG_F16, 0, -1, 0, 0, 0, HG_ERR_SHAPE, "attention: k has 39 rows"},
+	    {HG_F16, HG_F16, 0, 0, -1, 0, 0, HG_ERR_SHAPE, "attention: v has 39 rows"},
+	    {HG_F16, HG_F16, 0, 0, 0, 1, 0, HG_ERR_SHAPE, "attention: bias is [121, 3], expected"},
+	    {HG_F16, HG_F16, 0, 0, 0, 0, 1, HG_ERR_ARG, "attention: "},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct bench b;
+		hg_tape *other = NULL;
+		hg_attention_config config = HG_ATTENTION_CONFIG_INIT;
+		hg_attention_operands in = no_operands();
+		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		b.graph = coo_graph(b.ctx, edges());
+		CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &other));
+		config.heads = HEADS;
+		in.q = input(&b, HG_F16, NODES + rows[i].q_rows, HEADS);
+		in.k = hg_tape_input(rows[i].other_tape ? other : b.tape,
+		                     tensor_of(&b, rows[i].k, NODES + rows[i].k_rows, HEADS, NULL, HG_F32),
+		                     "k", 8.0);
+		in.v = input(&b, HG_F16, NODES + rows[i].v_rows, HEADS * WIDTH);
+		in.bias = hg_tape_input(
+		    b.tape, tensor_of(&b, rows[i].bias, EDGES + rows[i].bias_rows, HEADS, NULL, HG_F32),
+		    "bias", 8.0);
+		CHECK((hg_attention(b.tape, b.graph, &in, &config).id < 0) == (rows[i].status < 0));
+		CHECK_STATUS(hg_tape_status(b.tape), rows[i].status);
+		if (rows[i].status < 0)
+			CHECK_CONTAINS(hg_context_error(b.ctx), rows[i].says);
+		hg_tape_free(other);
+		bench_close(&b);
+	}
 }
 
 /* A weight says how often an edge counts. 0 is a number of times, -1 is none. */
@@ -415,13 +471,44 @@ static void the_weights_are_the_softmax_of_the_scores(void)
 	bench_close(&b);
 }
 
+/* Tiles are for scores ADD without dropout, which an EVAL tape has in any case. They stage two sums
+ * of each column and three numbers of each head. */
+static void tiles_are_for_nodes_that_use_them(void)
+{
+	static const struct hg__op *const ops[] = {&hg__op_attention, &hg__op_attention_epilogue};
+	static const struct {
+		hg_score score;
+		float dropout;
+		hg_mode mode;
+		int64_t staged;
+	} nodes[] = {
+	    {HG_SCORE_ADD, 0.0f, HG_TRAIN, 2 * 64 + 3 * HEADS},
+	    {HG_SCORE_ADD, 0.5f, HG_TRAIN, 0},
+	    {HG_SCORE_ADD, 0.5f, HG_EVAL, 2 * 64 + 3 * HEADS},
+	    {HG_SCORE_DOT, 0.0f, HG_TRAIN, 0},
+	    {HG_SCORE_COSINE, 0.0f, HG_EVAL, 0},
+	    {HG_SCORE_ADD_V2, 0.0f, HG_EVAL, 0},
+	};
+	for (int k = 0; k < 2; k++)
+		for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
+			const struct hg__attention_attr attr = {
+			    .score = nodes[i].score, .heads = HEADS, .dropout = nodes[i].dropout};
+			struct hg__node node = {.op = ops[k]};
+			memcpy(node.attr, &attr, sizeof attr);
+			CHECK(ops[k]->traits & HG__TILES);
+			CHECK_EQ_I(ops[k]->staged(&node, nodes[i].mode, 64), nodes[i].staged);
+		}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(mistakes_are_refused_with_what_was_found),
 	    TEST(mistakes_of_the_call_are_refused),
+	    TEST(operands_that_do_not_fit_are_refused),
 	    TEST(negative_weights_are_refused),
 	    TEST(the_map_of_edges_is_built_for_a_bias_alone),
+	    TEST(tiles_are_for_nodes_that_use_them),
 	    TEST(one_op_computes_what_several_do_in_f32),
 	    TEST(one_op_computes_what_several_do_in_f16),
 	    TEST(a_parameter_may_hold_the_values),

@@ -1,224 +1,33 @@
 /* Attention on a batch of small graphs, which a GPU computes densely (core/plan_dense.h), compared
  * with its contract (kernels/attention.h) in f64: heads of every padded width, dropout, gradients
  * that are absent or one matrix, and values that are not finite, which must stay with the
- * neighbours of their node. Padding is NaN.
+ * neighbours of their node. A second batch also has graphs that are too large or too sparse, which
+ * the same call leaves to a row kernel. Padding is NaN.
  *
  * Bounds. A score is off by gamma of its depth times the sum of its absolute terms, and by 4 u of
  * its size for the subtraction and exp. The largest such error of a row counts in the terms and in
  * the sum of p, and again where the backward pass has p from the log of the sum. With the error of
  * f32 sums over n terms in two halves (5/2 n each, hg__depth_dot) and 2^-21 for weights in two
- * halves it bounds the relative error of p. */
+ * halves it bounds the relative error of p. Where the backward pass multiplies vectors by p, or
+ * with DOT by ds, these are one half, with 2^-11 more. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/buffer.h"
-#include "core/context.h"
-#include "core/plan_dense.h"
 #include "core/rng.h"
-#include "graphs.h"
-#include "kernels/kernels.h"
 #include "precision/bound.h"
+#include "unit/attention_batch.h"
 
-enum { GRAPHS = 7, NODES = 210, MOST = 128, KEY = 77, STEP = 5 };
-static const int64_t begin[GRAPHS + 1] = {0, 17, 17, 145, 146, 169, 185, 210};
+static const struct batch small = {{0, 17, 17, 145, 146, 169, 185, 210},
+                                   {MANY_ENTRIES, MANY_ENTRIES, MANY_ENTRIES, MANY_ENTRIES,
+                                    MANY_ENTRIES, MANY_ENTRIES, MANY_ENTRIES},
+                                   0};
+static const struct batch mixed = {
+    {0, 17, 17, 167, 231, 271, 276, 404},
+    {MANY_ENTRIES, NO_ENTRIES, MANY_ENTRIES, MANY_ENTRIES, FEW_ENTRIES, NO_ENTRIES, MANY_ENTRIES},
+    1};
 #define U32 0x1p-24
-
-struct shape {
-	hg_score score;
-	int heads, d;
-	float dropout;
-};
-
-/* A matrix on the device, and its numbers. */
-struct operand {
-	hg_tensor *tensor;
-	double *x; /* [NODES, cols] */
-	int64_t cols;
-};
-
-struct scene {
-	hg_context *ctx;
-	hg_graph *graph;
-	struct hg__csr csr, csr_t;
-	struct hg__buffer step;
-	int64_t first[NODES], end[NODES]; /* of each node's graph */
-	int count[NODES][MOST];           /* entries (i, first[i] + j) */
-};
-
-/* ---- the graphs ---- */
-
-static void scene_open(struct scene *s)
-{
-	memset(s, 0, sizeof *s);
-	s->ctx = test_context();
-	struct coo list = coo_empty(NODES, NODES);
-	for (int g = 0; g < GRAPHS; g++)
-		for (int64_t i = begin[g]; i < begin[g + 1]; i++) {
-			s->first[i] = begin[g];
-			s->end[i] = begin[g + 1];
-			for (int64_t j = begin[g]; i % 7 != 6 && j < begin[g + 1]; j++) {
-				const int times = test_below(3) ? 0 : test_below(9) ? 1 : 1 + (int)test_below(15);
-				s->count[i][j - begin[g]] = times;
-				for (int k = 0; k < times; k++)
-					coo_add(&list, i, j);
-			}
-		}
-	const int64_t step = STEP;
-	s->graph = coo_graph(s->ctx, list);
-	CHECK_OK(hg_graph_set_batch(s->graph, GRAPHS, begin));
-	CHECK_OK(hg__graph_csr(s->graph, &s->csr));
-	CHECK_OK(hg__graph_csr_t(s->graph, 0, &s->csr_t));
-	for (int transposed = 0; transposed < 2; transposed++)
-		CHECK_OK(hg__graph_dense(s->graph, transposed, 0));
-	CHECK((s->csr.plan->dense != NULL) == s->ctx->backend->wants_dense);
-	CHECK_OK(hg__buffer_upload(s->ctx, 1, sizeof step, &step, "step", &s->step));
-}
-
-static void scene_close(struct scene *s)
-{
-	hg__buffer_free(s->ctx, &s->step);
-	hg_graph_free(s->graph);
-	hg_context_free(s->ctx);
-}
-
-static int entries(const struct scene *s, int64_t i, int64_t j)
-{
-	return s->count[i][j - s->first[i]];
-}
-
-/* ---- operands ---- */
-
-static struct operand operand_new(struct scene *s, hg_dtype dtype, int64_t cols)
-{
-	struct operand o = {NULL, calloc((size_t)(NODES * cols), sizeof(double)), cols};
-	CHECK(o.x);
-	CHECK_OK(hg_tensor_create(s->ctx, dtype, NODES, cols, &o.tensor));
-	CHECK_OK(s->ctx->backend->fill(s->ctx, o.tensor->mat.data, 0xFF, o.tensor->bytes));
-	return o;
-}
-
-static void operand_free(struct operand *o)
-{
-	hg_tensor_free(o->tensor);
-	free(o->x);
-}
-
-/* Sends x, rounded to halves, to the device. */
-static void operand_send(struct scene *s, struct operand *o)
-{
-	const int64_t ld = o->tensor->mat.ld;
-	hg_half *host = malloc(o->tensor->bytes);
-	CHECK(host);
-	memset(host, 0xFF, o->tensor->bytes);
-	for (int64_t i = 0; i < NODES; i++)
-		for (int64_t c = 0; c < o->cols; c++) {
-			host[i * ld + c] = hg_half_from_double(o->x[i * o->cols + c]);
-			o->x[i * o->cols + c] = (double)hg_half_to_float(host[i * ld + c]);
-		}
-	CHECK_OK(s->ctx->backend->copy_in(s->ctx, o->tensor->mat.data, host, o->tensor->bytes));
-	free(host);
-}
-
-static struct operand random_operand(struct scene *s, int64_t cols)
-{
-	struct operand o = operand_new(s, HG_F16, cols);
-	for (int64_t i = 0; i < NODES * cols; i++)
-		o.x[i] = test_normal();
-	operand_send(s, &o);
-	return o;
-}
-
-/* Reads what the device has stored. */
-static void operand_read(struct scene *s, struct operand *o)
-{
-	const struct hg__mat *m = &o->tensor->mat;
-	void *host = malloc(o->tensor->bytes);
-	CHECK(host);
-	CHECK_OK(s->ctx->backend->copy_out(s->ctx, host, m->data, o->tensor->bytes));
-	for (int64_t i = 0; i < NODES; i++)
-		for (int64_t c = 0; c < o->cols; c++)
-			o->x[i * o->cols + c] = m->dtype == HG_F16
-			                            ? (double)hg_half_to_float(((hg_half *)host)[i * m->ld + c])
-			                            : (double)((float *)host)[i * m->ld + c];
-	free(host);
-}
-
-/* ---- a run ---- */
-
-struct run {
-	struct scene *s;
-	struct shape shape;
-	double scale;
-	struct operand q, k, v, dy, y, plus, softmax, dq, dk, dv;
-	struct hg__attention_args forward;
-	struct hg__attention_back_args back;
-};
-
-static int is_add(const struct run *r)
-{
-	return r->shape.score == HG_SCORE_ADD;
-}
-
-static void run_open(struct run *r, struct scene *s, struct shape shape)
-{
-	const int64_t h = shape.heads, width = h * shape.d;
-	*r = (struct run){.s = s, .shape = shape};
-	const int64_t q_width = is_add(r) ? h : width;
-	const float scale = is_add(r) ? 1.0f : (float)(1 / sqrt((double)shape.d));
-	r->scale = (double)scale;
-	r->q = random_operand(s, q_width);
-	r->k = random_operand(s, q_width);
-	r->v = random_operand(s, width);
-	r->dy = random_operand(s, width);
-	r->y = operand_new(s, HG_F16, width);
-	r->plus = operand_new(s, HG_F16, width);
-	r->softmax = operand_new(s, HG_F32, is_add(r) ? 2 * h : h);
-	r->dq = operand_new(s, HG_F16, q_width);
-	r->dk = operand_new(s, HG_F16, q_width);
-	r->dv = operand_new(s, HG_F16, width);
-	struct hg__attention *of = &r->forward.of;
-	*of = (struct hg__attention){.score = shape.score,
-	                             .heads = shape.heads,
-	                             .slope = 0.25f,
-	                             .scale = scale,
-	                             .q = r->q.tensor->mat,
-	                             .k = r->k.tensor->mat,
-	                             .v = r->v.tensor->mat};
-	of->dropout = (struct hg__attention_dropout){shape.dropout, KEY, r->s->step.data};
-	r->forward.csr = s->csr;
-	r->forward.y = r->y.tensor->mat;
-	r->forward.softmax = r->softmax.tensor->mat;
-	r->back = (struct hg__attention_back_args){.csr = s->csr,
-	                                           .csr_t = s->csr_t,
-	                                           .of = *of,
-	                                           .y = r->y.tensor->mat,
-	                                           .softmax = r->softmax.tensor->mat,
-	                                           .dy = r->dy.tensor->mat,
-	                                           .dq = r->dq.tensor->mat,
-	                                           .dk = r->dk.tensor->mat,
-	                                           .dv = r->dv.tensor->mat};
-	if (is_add(r))
-		r->forward.plus = r->back.plus = r->plus.tensor->mat;
-}
-
-static void run_close(struct run *r)
-{
-	struct operand *all[] = {&r->q,    &r->k,       &r->v,  &r->dy, &r->y,
-	                         &r->plus, &r->softmax, &r->dq, &r->dk, &r->dv};
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-		operand_free(all[i]);
-}
-
-static void run_both(struct run *r)
-{
-	hg_context *ctx = r->s->ctx;
-	CHECK_OK(ctx->backend->kernels->attention.run(ctx, &r->forward));
-	CHECK_OK(ctx->backend->kernels->attention_back.run(ctx, &r->back));
-	struct operand *all[] = {&r->y, &r->plus, &r->softmax, &r->dq, &r->dk, &r->dv};
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-		operand_read(r->s, all[i]);
-}
+#define HALF 0x1p-11
 
 /* ---- the exact weights of one head ---- */
 
@@ -228,11 +37,6 @@ struct weights {
 	double p[NODES][MOST], mask[NODES][MOST], log_sum[NODES];
 	double error[NODES]; /* relative, of the p of a row */
 };
-
-static double at(const struct operand *o, int64_t i, int64_t c)
-{
-	return o->x[i * o->cols + c];
-}
 
 /* The score of an edge, and a bound on its error. */
 static double score_of(const struct run *r, struct weights *w, int64_t i, int64_t j, double *error)
@@ -299,9 +103,9 @@ static void check_forward(const struct run *r, const struct weights *w, int64_t 
 	const double error = w->error[i], log_sum = w->log_sum[i];
 	double p_plus = 0;
 	if (log_sum == -INFINITY)
-		CHECK(at(&r->softmax, i, w->head) == -INFINITY);
+		CHECK(at(&r->log_sum, i, w->head) == -INFINITY);
 	else
-		CHECK_WITHIN(at(&r->softmax, i, w->head), log_sum, error + 8 * U32 * (1 + fabs(log_sum)));
+		CHECK_WITHIN(at(&r->log_sum, i, w->head), log_sum, error + 8 * U32 * (1 + fabs(log_sum)));
 	for (int64_t c = w->head * d; c < (w->head + 1) * d; c++) {
 		double y = 0, plus = 0, terms = 0;
 		for (int64_t j = first; j < r->s->end[i]; j++) {
@@ -318,7 +122,7 @@ static void check_forward(const struct run *r, const struct weights *w, int64_t 
 	for (int64_t j = first; j < r->s->end[i]; j++)
 		p_plus += w->x[i][j - first] > 0 ? w->p[i][j - first] : 0;
 	if (is_add(r))
-		CHECK_WITHIN(at(&r->softmax, i, r->shape.heads + w->head), p_plus, error);
+		CHECK_WITHIN(at(&r->log_sum, i, r->shape.heads + w->head), p_plus, error);
 }
 
 /* ---- the backward pass ---- */
@@ -345,7 +149,7 @@ static void gradient_add(struct gradient *g, int64_t i, int64_t c, double x, dou
 
 static void gradient_check_and_free(struct gradient *g, const struct operand *o)
 {
-	for (int64_t i = 0; o && i < NODES * g->cols; i++)
+	for (int64_t i = 0; o && i < o->rows * g->cols; i++)
 		CHECK_WITHIN(o->x[i], g->x[i],
 		             g->error[i] + hg__bound_narrow(HG_F16, fabs(g->x[i]) + g->error[i]));
 	free(g->x);
@@ -386,10 +190,13 @@ static void add_edge(const struct run *r, const struct weights *w, int64_t i, in
 	double terms;
 	const double dp = dot(r, w->head, i, &r->v, j, &terms), ds = p * (mask * dp - d),
 	             relative = w->error[i] + hg__gamma(5.0 * (double)width + 5.0 * MOST, U32),
-	             error = relative * p * (mask * terms + d_terms) + 0x1p-26;
+	             /* the row kernel of ADD keeps D with 11 bits behind the leading one */
+	    of_d = r->s->batch->mixed && is_add(r) ? 0x1p-12 * p * fabs(d) : 0,
+	             error = relative * p * (mask * terms + d_terms) + of_d + 0x1p-26,
+	             narrowed = error + HALF * (fabs(ds) + error);
 	for (int64_t c = from; c < from + width; c++)
 		gradient_add(&g->dv, j, c, mask * p * at(&r->dy, i, c),
-		             relative * mask * p * fabs(at(&r->dy, i, c)) + 0x1p-36);
+		             (relative + HALF) * mask * p * fabs(at(&r->dy, i, c)) + 0x1p-36);
 	if (is_add(r)) {
 		const double f = w->x[i][n] > 0 ? 1 : 0.25;
 		gradient_add(&g->dk, j, w->head, f * ds, error);
@@ -397,8 +204,8 @@ static void add_edge(const struct run *r, const struct weights *w, int64_t i, in
 	}
 	for (int64_t c = from; c < from + width; c++) {
 		const double q = r->scale * at(&r->q, i, c), k = r->scale * at(&r->k, j, c);
-		gradient_add(&g->dq, i, c, ds * k, error * fabs(k));
-		gradient_add(&g->dk, j, c, ds * q, error * fabs(q));
+		gradient_add(&g->dq, i, c, ds * k, narrowed * fabs(k));
+		gradient_add(&g->dk, j, c, ds * q, narrowed * fabs(q));
 	}
 }
 
@@ -412,7 +219,7 @@ static void add_row(const struct run *r, const struct weights *w, int64_t i, str
 	if (!is_add(r))
 		return;
 	const double plus = dot(r, w->head, i, &r->plus, i, &plus_terms),
-	             p_plus = at(&r->softmax, i, r->shape.heads + w->head);
+	             p_plus = at(&r->log_sum, i, r->shape.heads + w->head);
 	gradient_add(&g->dq, i, w->head, 0.75 * (plus - d * p_plus),
 	             hg__gamma(r->shape.d + 8.0, U32) * (plus_terms + d_terms * p_plus));
 }
@@ -428,7 +235,7 @@ static void check_run(struct run *r)
 	for (int head = 0; head < r->shape.heads; head++) {
 		memset(w, 0, sizeof *w);
 		w->head = head;
-		for (int64_t i = 0; i < NODES; i++) {
+		for (int64_t i = 0; i < r->s->nodes; i++) {
 			weigh_row(r, w, i);
 			check_forward(r, w, i);
 			add_row(r, w, i, &g);
@@ -455,7 +262,7 @@ static void results_are_those_of_the_contract(void)
 	    {HG_SCORE_ADD, 9, 16, 0.5f}, {HG_SCORE_ADD, 2, 64, 0},
 	};
 	struct scene s;
-	scene_open(&s);
+	scene_open(&s, &small);
 	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
 		struct run r;
 		run_open(&r, &s, shapes[i]);
@@ -487,7 +294,7 @@ static void gradients_may_be_one_matrix_or_absent(void)
 {
 	const struct shape dot_shape = {HG_SCORE_DOT, 2, 24, 0.25f}, add = {HG_SCORE_ADD, 2, 24, 0.25f};
 	struct scene s;
-	scene_open(&s);
+	scene_open(&s, &small);
 	check_gradients(&s, dot_shape, 2, 0);
 	check_gradients(&s, dot_shape, 4, 0);
 	check_gradients(&s, dot_shape, 6, 0);
@@ -499,11 +306,33 @@ static void gradients_may_be_one_matrix_or_absent(void)
 	scene_close(&s);
 }
 
+/* Large and sparse graphs between small ones: heads of shapes that both kinds of kernels take, and
+ * one that only the kernel for any shape takes. */
+static void mixed_batch_keeps_the_contract(void)
+{
+	static const struct shape shapes[] = {
+	    {HG_SCORE_DOT, 1, 64, 0},    {HG_SCORE_DOT, 2, 32, 0.25f}, {HG_SCORE_DOT, 3, 8, 0.5f},
+	    {HG_SCORE_DOT, 2, 24, 0},    {HG_SCORE_ADD, 1, 64, 0},     {HG_SCORE_ADD, 1, 24, 0.25f},
+	    {HG_SCORE_ADD, 9, 16, 0.5f}, {HG_SCORE_ADD, 2, 64, 0},
+	};
+	struct scene s;
+	scene_open(&s, &mixed);
+	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+		check_gradients(&s, shapes[i], 0, 0);
+	for (unsigned same = 2; same < 8; same += 2)
+		check_gradients(&s, (struct shape){HG_SCORE_DOT, 2, 16, 0.25f}, same, 0);
+	check_gradients(&s, (struct shape){HG_SCORE_ADD, 2, 16, 0.25f}, 2, 0);
+	for (unsigned absent = 1; absent < 7; absent++)
+		for (int score = HG_SCORE_ADD; score <= HG_SCORE_DOT; score++)
+			check_gradients(&s, (struct shape){(hg_score)score, 1, 16, 0.25f}, 0, absent);
+	scene_close(&s);
+}
+
 /* A value that is not finite reaches its neighbours and no other rows, forward and backward. */
 static void spoiled_values_stay_with_neighbours(void)
 {
 	struct scene s;
-	scene_open(&s);
+	scene_open(&s, &small);
 	for (int score = HG_SCORE_ADD; score <= HG_SCORE_DOT; score++) {
 		enum { BAD_V = 20, BAD_G = 30, COLUMN = 5 };
 		struct run r;
@@ -513,7 +342,7 @@ static void spoiled_values_stay_with_neighbours(void)
 		operand_send(&s, &r.v);
 		operand_send(&s, &r.dy);
 		run_both(&r);
-		for (int64_t i = 0; i < NODES; i++)
+		for (int64_t i = 0; i < s.nodes; i++)
 			for (int64_t c = 0; c < 40; c++) {
 				const int of_graph = s.first[i] == s.first[BAD_V],
 				          reads_v = of_graph && entries(&s, i, BAD_V) && c == COLUMN,
@@ -531,6 +360,7 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 	    TEST(results_are_those_of_the_contract),
 	    TEST(gradients_may_be_one_matrix_or_absent),
+	    TEST(mixed_batch_keeps_the_contract),
 	    TEST(spoiled_values_stay_with_neighbours),
 	};
 	return RUN_TESTS(argc, argv, cases);

@@ -1,577 +1,7 @@
-/* The attention kernels of the CPU against their equations (kernels/attention.h) in f64: outputs
- * and every gradient, for all scores, with rows that are empty, short, and long enough to be split.
- *
- * Bounds. u is the unit roundoff of f32 and g_k = hg__gamma(k, u). A computed score is off by at
- * most E (of each kind, below). p = exp(s - a) / sum, so it is off by the factor 1 +- r with
- *
- *     r = exp(2 E + 8 u max|s|) - 1 + g_(n + 64),   n the edges of the row
- *
- * where 8 u max|s| covers the roundings of a and s - a, and 64 the roundings of exp, of the
- * logarithm and of the division. Every sum of k terms of size t adds g_k t, as in
- * precision/bound.h. p below the smallest normal number may be lost: `TINY` times the size of what
- * it multiplies. */
-#include <math.h>
-
-#include "core/rng.h"
-#include "precision/bound.h"
-#include "unit/operands.h"
-
-#define U32 0x1p-24
-#define TINY 0x1p-120
-enum { MOST_HEADS = 16, ROWS = 60, COLUMNS = 50, HUB = 3, PLAN_BUILT = 0, PLAN_NONE, PLAN_BY_ROW };
-
-struct shape {
-	hg_dtype dtype;
-	hg_score score;
-	int heads, q, d; /* columns of q and v a head */
-	int bias, weight, plan, shares;
-	float dropout;
-	double spread; /* of the scores */
-	int64_t hub;   /* edges of a row */
-};
-
-/* What is known of edge e and head k. */
-struct term {
-	double s, s_error; /* the score */
-	int positive;      /* before f */
-	double p, p_error, mask, dp, ds, ds_error, t;
-};
-
-struct problem {
-	struct shape shape;
-	hg_context *ctx;
-	hg_graph *graph;
-	struct hg__csr csr, csr_t;
-	struct hg__plan by_row;
-	int64_t rows, cols, m, step;
-	int32_t *row; /* [m] */
-	struct hg__attention of;
-	struct hg__mat y, softmax, plus, dy, dq, dk, dv, dc, dbias;
-	struct term *term;                 /* [m, heads] */
-	double *sum, *error, *y64, *y_err; /* log-sum-exp and r [rows, heads]; Y and its bound */
-	double *plus64, *plus_err, *p_plus;
-	double *d, *d_error; /* D and its bound [rows, heads] */
-};
-
-static struct term *term_at(const struct problem *t, int64_t e, int k)
-{
-	return &t->term[e * t->shape.heads + k];
-}
-
-/* ---- operands ---- */
-
-static struct coo edges_of(const struct shape *shape, int64_t rows, int64_t cols)
-{
-	struct coo list = coo_empty(rows, cols);
-	for (int64_t i = 0; i < rows; i++)
-		for (int64_t k = 0; k < (i == HUB ? shape->hub : i % 7); k++) /* rows 0, 7, ... are empty */
-			coo_add(&list, i, k % 5 ? test_below(cols - 2) : 1);
-	return list;
-}
-
-/* Halves in either type, so that q + k is exact in f32 and its sign is that of the f64 sum. */
-static struct hg__mat halves(hg_dtype dtype, int64_t rows, int64_t cols, double scale)
-{
-	struct hg__mat m = empty(dtype, rows, cols);
-	for (int64_t r = 0; r < rows; r++)
-		for (int64_t c = 0; c < cols; c++)
-			set(&m, r, c, (double)hg_half_to_float(hg_half_from_double(scale * test_normal())));
-	return m;
-}
-
-static void open_operands(struct problem *t)
-{
-	const struct shape *s = &t->shape;
-	const int h = s->heads, v2 = s->score == HG_SCORE_ADD_V2, add = s->score == HG_SCORE_ADD;
-	const double scale = s->score == HG_SCORE_DOT ? sqrt(s->spread / sqrt((double)s->q))
-	                     : add                    ? s->spread
-	                                              : 1.0;
-	t->of = (struct hg__attention){.score = s->score,
-	                               .heads = h,
-	                               .slope = 0.25f,
-	                               .scale = 0.75f,
-	                               .q = halves(s->dtype, t->rows, h * s->q, scale),
-	                               .k = halves(s->dtype, t->cols, h * s->q, scale),
-	                               .v = halves(s->dtype, t->cols, h * s->d, 1.0),
-	                               .dropout = {s->dropout, 77, &t->step}};
-	if (v2)
-		t->of.c = halves(h % 2 ? HG_F32 : s->dtype, 1, h * s->q, s->spread / sqrt((double)s->q));
-	if (s->score == HG_SCORE_COSINE)
-		t->of.c = halves(HG_F32, 1, s->q % 2 ? h : 1, s->spread);
-	if (s->bias)
-		t->of.bias = halves(s->dtype, t->m, h, 1.0);
-	if (s->weight) {
-		float *weight = take((size_t)(t->m + 1) * sizeof *weight);
-		for (int64_t e = 0; e < t->m; e++) /* row 5 has only weights of 0 */
-			weight[e] = t->row[e] == 5 ? 0.0f : (float)test_below(4);
-		t->of.weight = weight;
-	}
-	if (s->score == HG_SCORE_COSINE && t->rows > 9) /* a row shorter than tiny, and a zero one */
-		for (int64_t c = 0; c < h * s->q; c++) {
-			set(&t->of.q, 8, c, s->dtype == HG_F32 ? 1e-14 : 0.0);
-			set(&t->of.k, 2, c, 0.0);
-		}
-}
-
-static void open_problem(struct problem *t, const struct shape *shape)
-{
-	*t = (struct problem){.shape = *shape, .ctx = test_cpu_context(2), .step = 12345};
-	t->rows = ROWS;
-	t->cols = shape->shares ? ROWS : COLUMNS;
-	t->graph = coo_graph(t->ctx, edges_of(shape, t->rows, t->cols));
-	CHECK_OK(hg__graph_csr(t->graph, &t->csr));
-	CHECK_OK(hg__graph_csr_t(t->graph, 1, &t->csr_t));
-	CHECK(t->csr.plan->splits > 0 && t->csr_t.plan->splits > 0);
-	t->by_row = hg__plan_by_row(&t->csr);
-	if (shape->plan != PLAN_BUILT)
-		t->csr.plan = shape->plan == PLAN_BY_ROW ? &t->by_row : NULL;
-	if (shape->plan == PLAN_NONE)
-		t->csr_t.plan = NULL;
-	t->m = t->csr.m;
-	t->row = take((size_t)t->m * sizeof *t->row);
-	for (int64_t i = 0; i < t->rows; i++)
-		for (int64_t p = t->csr.rowptr[i]; p < t->csr.rowptr[i + 1]; p++)
-			t->row[p] = (int32_t)i;
-	open_operands(t);
-	const int64_t h = shape->heads, width = h * shape->d, add = shape->score == HG_SCORE_ADD;
-	t->y = empty(shape->dtype, t->rows, width);
-	t->dy = halves(shape->dtype, t->rows, width, 1.0);
-	t->softmax = empty(HG_F32, t->rows, h * (1 + add));
-	if (add)
-		t->plus = empty(shape->dtype, t->rows, width);
-	t->term = take((size_t)(t->m * h) * sizeof *t->term);
-	double **const all[] = {&t->sum, &t->error, &t->p_plus, &t->d, &t->d_error};
-	for (int i = 0; i < 5; i++)
-		*all[i] = take((size_t)(t->rows * h) * sizeof(double));
-	double **const wide[] = {&t->y64, &t->y_err, &t->plus64, &t->plus_err};
-	for (int i = 0; i < 4; i++)
-		*wide[i] = take((size_t)(t->rows * width) * sizeof(double));
-}
-
-static void close_problem(struct problem *t)
-{
-	pool_clear();
-	hg_graph_free(t->graph);
-	hg_context_free(t->ctx);
-}
-
-/* ---- the forward pass in f64 ---- */
-
-static double leaky(const struct problem *t, double x)
-{
-	return x > 0.0 ? x : (double)t->of.slope * x;
-}
-
-static double c_at(const struct problem *t, int64_t col)
-{
-	return get(&t->of.c, 0, t->of.c.cols == 1 ? 0 : col);
-}
-
-static double norm_of(const struct hg__mat *m, int64_t row, int64_t first, int64_t d)
-{
-	double sum = 0.0;
-	for (int64_t c = first; c < first + d; c++)
-		sum += get(m, row, c) * get(m, row, c);
-	return sqrt(sum);
-}
-
-/* A vector without a direction has cosines and gradients of 0. */
-static double inverse_of(double norm)
-{
-	return norm < 1e-12 ? 0.0 : 1.0 / norm;
-}
-
-/* The score of an edge (i, j), and E. */
-static void score(const struct problem *t, int64_t e, int k)
-{
-	const struct hg__attention *of = &t->of;
-	const int64_t i = t->row[e], j = t->csr.col[e], q = t->shape.q;
-	struct term *o = term_at(t, e, k);
-	double sum = 0.0, size = 0.0;
-	for (int64_t c = k * q; c < (k + 1) * q; c++) {
-		const double a = get(&of->q, i, c), b = get(&of->k, j, c);
-		const double x = of->score == HG_SCORE_ADD      ? a + b
-		                 : of->score == HG_SCORE_ADD_V2 ? c_at(t, c) * leaky(t, a + b)
-		                                                : a * b;
-		sum += x;
-		size += fabs(x);
-	}
-	double depth = (double)q + 6.0;
-	if (of->score == HG_SCORE_DOT) {
-		sum *= (double)of->scale;
-		size *= (double)of->scale;
-	}
-	if (of->score == HG_SCORE_COSINE) {
-		const double inverse = inverse_of(norm_of(&of->q, i, k * q, q)) *
-		                       inverse_of(norm_of(&of->k, j, k * q, q)),
-		             beta = c_at(t, k);
-		o->t = sum * inverse;
-		sum *= beta * inverse;
-		size *= fabs(beta) * inverse;
-		depth = 3.0 * (double)q + 16.0;
-	}
-	const double bias = of->bias.data ? get(&of->bias, e, k) : 0.0;
-	sum += bias;
-	size += fabs(bias);
-	o->positive = sum > 0.0;
-	o->s = of->score == HG_SCORE_ADD ? leaky(t, sum) : sum;
-	o->s_error = isfinite(size) ? hg__gamma(depth, U32) * size : 0.0;
-	if (of->weight && of->weight[e] == 0.0f)
-		o->s = -INFINITY;
-}
-
-static double mask_of(const struct problem *t, int64_t e, int k)
-{
-	const struct hg__attention_dropout *dropout = &t->of.dropout;
-	const uint32_t threshold = (uint32_t)lround((double)dropout->p * 65536.0);
-	const struct hg__rng4 x = hg__philox(dropout->key, (uint32_t)t->row[e], (uint32_t)t->csr.col[e],
-	                                     (uint32_t)k / 8, (uint32_t)t->step);
-	const uint32_t half = x.w[k % 8 / 2] >> (k % 2 ? 16 : 0) & 0xFFFFu;
-	return half < threshold ? 0.0 : 65536.0 / (65536.0 - (double)threshold);
-}
-
-/* p of the edges of row i and its relative error r. */
-static void softmax(const struct problem *t, int64_t i, int k)
-{
-	double max = -INFINITY, sum = 0.0, size = 0.0, error = 0.0;
-	const int64_t begin = t->csr.rowptr[i], end = t->csr.rowptr[i + 1];
-	for (int64_t e = begin; e < end; e++) {
-		const struct term *o = term_at(t, e, k);
-		max = o->s > max ? o->s : max;
-		size = isfinite(o->s) && fabs(o->s) > size ? fabs(o->s) : size;
-		error = o->s_error > error ? o->s_error : error;
-	}
-	for (int64_t e = begin; e < end && isfinite(max); e++)
-		sum += (t->of.weight ? (double)t->of.weight[e] : 1.0) * exp(term_at(t, e, k)->s - max);
-	const double r =
-	    expm1(2.0 * error + 8.0 * U32 * size) + hg__gamma((double)(end - begin) + 64.0, U32);
-	CHECK_MSG(r < 0.25, "no useful bound of p: %g", r);
-	t->sum[i * t->shape.heads + k] = sum > 0.0 ? max + log(sum) : -INFINITY;
-	t->error[i * t->shape.heads + k] = r;
-	for (int64_t e = begin; e < end; e++) {
-		struct term *o = term_at(t, e, k);
-		const double weight = t->of.weight ? (double)t->of.weight[e] : 1.0;
-		o->p = sum > 0.0 ? weight * exp(o->s - max) / sum : 0.0;
-		o->p_error = r * o->p + TINY;
-		o->mask = t->shape.dropout > 0.0f ? mask_of(t, e, k) : 1.0;
-		t->p_plus[i * t->shape.heads + k] += o->positive ? o->p : 0.0;
-	}
-}
-
-static void forward_row(const struct problem *t, int64_t i)
-{
-	const int64_t d = t->shape.d, width = t->shape.heads * d;
-	for (int64_t e = t->csr.rowptr[i]; e < t->csr.rowptr[i + 1]; e++)
-		for (int64_t c = 0; c < width; c++) {
-			const struct term *o = term_at(t, e, (int)(c / d));
-			const double v = get(&t->of.v, t->csr.col[e], c);
-			t->y64[i * width + c] += o->mask * o->p * v;
-			t->y_err[i * width + c] += o->mask * o->p_error * fabs(v);
-			t->plus64[i * width + c] += o->positive ? o->mask * o->p * v : 0.0;
-			t->plus_err[i * width + c] += o->positive ? o->mask * o->p_error * fabs(v) : 0.0;
-		}
-	for (int64_t c = 0; c < width; c++) {
-		double *const value[] = {t->y64, t->plus64}, *const error[] = {t->y_err, t->plus_err};
-		for (int w = 0; w < 2; w++)
-			error[w][i * width + c] += hg__bound_narrow(
-			    t->shape.dtype, fabs(value[w][i * width + c]) + error[w][i * width + c]);
-	}
-}
-
-static void forward(const struct problem *t)
-{
-	for (int64_t e = 0; e < t->m; e++)
-		for (int k = 0; k < t->shape.heads; k++)
-			score(t, e, k);
-	for (int64_t i = 0; i < t->rows; i++) {
-		for (int k = 0; k < t->shape.heads; k++)
-			softmax(t, i, k);
-		forward_row(t, i);
-	}
-}
-
-/* ---- comparison ---- */
-
-static void check_one(const struct problem *t, const char *what, int64_t r, int64_t c, double found,
-                      double expected, double bound)
-{
-	static const char *const names[] = {"add", "dot", "cosine", "add_v2"};
-	const struct shape *s = &t->shape;
-	CHECK_MSG((found == expected) || fabs(found - expected) <= bound,
-	          "%s, %s, %d heads of %d and %d, bias %d, weight %d, plan %d, shares %d, dropout %g, "
-	          "spread %g: %s[%d, %d] is %.9g, expected %.9g +- %.3g",
-	          names[s->score], hg_dtype_name(s->dtype), s->heads, s->q, s->d, s->bias, s->weight,
-	          s->plan, s->shares, (double)s->dropout, s->spread, what, (int)r, (int)c, found,
-	          expected, bound);
-}
-
-static void check_matrix(const struct problem *t, const char *what, const struct hg__mat *m,
-                         const double *expected, const double *bound)
-{
-	for (int64_t r = 0; r < m->rows; r++)
-		for (int64_t c = 0; c < m->cols; c++)
-			check_one(t, what, r, c, get(m, r, c), expected[r * m->cols + c],
-			          bound[r * m->cols + c]);
-}
-
-static void check_forward(const struct problem *t)
-{
-	const int heads = t->shape.heads;
-	check_matrix(t, "Y", &t->y, t->y64, t->y_err);
-	if (t->plus.data)
-		check_matrix(t, "plus", &t->plus, t->plus64, t->plus_err);
-	for (int64_t i = 0; i < t->rows; i++)
-		for (int k = 0; k < heads; k++) {
-			const double sum = t->sum[i * heads + k], r = t->error[i * heads + k];
-			check_one(t, "softmax", i, k, get(&t->softmax, i, k), sum,
-			          2.0 * r + 4.0 * U32 * fabs(sum));
-			if (t->shape.score == HG_SCORE_ADD)
-				check_one(t, "P+", i, k, get(&t->softmax, i, heads + k), t->p_plus[i * heads + k],
-				          r * t->p_plus[i * heads + k] + TINY);
-		}
-}
-
-/* ---- gradients in f64 ---- */
-
-/* A gradient and its bound, before it is narrowed. */
-struct grad {
-	int64_t cols;
-	double *value, *bound;
-};
-
-static struct grad grad_of(const struct hg__mat *like)
-{
-	const size_t bytes = (size_t)(like->rows * like->cols) * sizeof(double);
-	return (struct grad){like->cols, take(bytes), take(bytes)};
-}
-
-static void add(const struct grad *g, int64_t r, int64_t c, double value, double bound)
-{
-	g->value[r * g->cols + c] += value;
-	g->bound[r * g->cols + c] += bound;
-}
-
-/* D, dp and ds. */
-static void find_ds(const struct problem *t)
-{
-	const int64_t d = t->shape.d, width = t->shape.heads * d;
-	const double dots = hg__gamma((double)d + 2.0, U32);
-	for (int64_t i = 0; i < t->rows; i++)
-		for (int64_t c = 0; c < width; c++) {
-			const double g = get(&t->dy, i, c), y = t->y64[i * width + c],
-			             error = t->y_err[i * width + c];
-			t->d[i * t->shape.heads + c / d] += g * y;
-			t->d_error[i * t->shape.heads + c / d] += fabs(g) * (error + dots * (fabs(y) + error));
-		}
-	for (int64_t e = 0; e < t->m; e++)
-		for (int k = 0; k < t->shape.heads; k++) {
-			struct term *o = term_at(t, e, k);
-			const int64_t at = t->row[e] * t->shape.heads + k;
-			double size = 0.0;
-			for (int64_t c = k * d; c < (k + 1) * d; c++) {
-				const double x = get(&t->dy, t->row[e], c) * get(&t->of.v, t->csr.col[e], c);
-				o->dp += x;
-				size += fabs(x);
-			}
-			const double most = o->mask * size + fabs(t->d[at]) + t->d_error[at];
-			o->ds = o->p * (o->mask * o->dp - t->d[at]);
-			o->ds_error =
-			    o->p_error * most +
-			    (o->p + o->p_error) * (o->mask * dots * size + t->d_error[at] + 3.0 * U32 * most);
-		}
-}
-
-struct grads {
-	struct grad q, k, v, c, bias;
-};
-
-/* The gradient of ADD over a row, from what the forward pass keeps. */
-static void add_dq(const struct problem *t, const struct grad *out)
-{
-	const int64_t heads = t->shape.heads, d = t->shape.d, width = heads * d;
-	const double slope = 1.0 - (double)t->of.slope;
-	for (int64_t i = 0; i < t->rows; i++)
-		for (int64_t k = 0; k < heads; k++) {
-			const double p = t->p_plus[i * heads + k], r = t->error[i * heads + k],
-			             dd = t->d[i * heads + k], de = t->d_error[i * heads + k];
-			double sum = 0.0, error = 0.0, size = 0.0;
-			for (int64_t c = k * d; c < (k + 1) * d; c++) {
-				const double g = get(&t->dy, i, c), x = t->plus64[i * width + c],
-				             more = t->plus_err[i * width + c];
-				sum += g * x;
-				error += fabs(g) * more;
-				size += fabs(g) * (fabs(x) + more);
-			}
-			error += hg__gamma((double)d + 4.0, U32) * (size + (fabs(dd) + de) * (p + TINY)) +
-			         de * (p * (1.0 + r) + TINY) + fabs(dd) * (r * p + TINY);
-			add(out, i, k, slope * (sum - dd * p), slope * error);
-		}
-}
-
-/* The terms of edge e and head k in the gradients of q, k and c. */
-static void end_terms(const struct problem *t, const struct grads *out, int64_t e, int k)
-{
-	const struct hg__attention *of = &t->of;
-	const struct term *o = term_at(t, e, k);
-	const int64_t i = t->row[e], j = t->csr.col[e], q = t->shape.q;
-	const double depth = hg__gamma((double)t->m + 4.0 * (double)q + 40.0, U32),
-	             error = o->ds_error + depth * fabs(o->ds);
-	if (of->score == HG_SCORE_ADD) {
-		const double slope = o->positive ? 1.0 : (double)of->slope;
-		/* The kernel sums mask <G_i, V_j> and D apart. */
-		const int64_t at = i * t->shape.heads + k;
-		double size = fabs(t->d[at]);
-		for (int64_t c = k * t->shape.d; c < (k + 1) * t->shape.d; c++)
-			size += o->mask * fabs(get(&t->dy, i, c) * get(&of->v, j, c));
-		add(&out->k, j, k, slope * o->ds,
-		    slope * (o->ds_error + hg__gamma((double)t->m + 40.0 + (double)t->shape.d, U32) *
-		                               (o->p + o->p_error) * size));
-		return;
-	}
-	const double nq = norm_of(&of->q, i, k * q, q), nk = norm_of(&of->k, j, k * q, q);
-	if (of->score == HG_SCORE_COSINE)
-		add(&out->c, 0, of->c.cols == 1 ? 0 : k, o->ds * o->t, error * 2.0);
-	for (int64_t c = k * q; c < (k + 1) * q; c++) {
-		const double a = get(&of->q, i, c), b = get(&of->k, j, c);
-		if (of->score == HG_SCORE_DOT) {
-			const double scale = (double)of->scale;
-			add(&out->q, i, c, scale * o->ds * b, scale * error * fabs(b));
-			add(&out->k, j, c, scale * o->ds * a, scale * error * fabs(a));
-		} else if (of->score == HG_SCORE_ADD_V2) {
-			const double f = a + b > 0.0 ? 1.0 : (double)of->slope, w = c_at(t, c);
-			add(&out->q, i, c, o->ds * w * f, error * fabs(w) * f);
-			add(&out->k, j, c, o->ds * w * f, error * fabs(w) * f);
-			add(&out->c, 0, c, o->ds * leaky(t, a + b), error * fabs(leaky(t, a + b)));
-		} else {
-			const double iq = inverse_of(nq), ik = inverse_of(nk), ua = a * iq, ub = b * ik,
-			             beta = c_at(t, k), size = fabs(beta) * error * (fabs(ua) + fabs(ub));
-			add(&out->q, i, c, beta * iq * o->ds * (ub - o->t * ua), size * iq);
-			add(&out->k, j, c, beta * ik * o->ds * (ua - o->t * ub), size * ik);
-		}
-	}
-}
-
-static struct grads backward(const struct problem *t)
-{
-	const struct hg__attention *of = &t->of;
-	const int64_t d = t->shape.d, heads = t->shape.heads;
-	struct grads out = {grad_of(&of->q), grad_of(&of->k), grad_of(&of->v), grad_of(&of->c),
-	                    grad_of(&of->bias)};
-	find_ds(t);
-	if (of->score == HG_SCORE_ADD)
-		add_dq(t, &out.q);
-	for (int64_t e = 0; e < t->m; e++)
-		for (int k = 0; k < heads; k++) {
-			const struct term *o = term_at(t, e, k);
-			const double f = of->score != HG_SCORE_ADD || o->positive ? 1.0 : (double)of->slope,
-			             more = hg__gamma((double)t->m + 8.0, U32);
-			if (of->bias.data)
-				add(&out.bias, e, k, f * o->ds, f * (o->ds_error + 2.0 * U32 * fabs(o->ds)));
-			for (int64_t c = k * d; c < (k + 1) * d; c++) {
-				const double g = get(&t->dy, t->row[e], c);
-				add(&out.v, t->csr.col[e], c, o->mask * o->p * g,
-				    o->mask * (o->p_error + more * o->p) * fabs(g));
-			}
-			end_terms(t, &out, e, k);
-		}
-	return out;
-}
-
-/* Compares a stored gradient. It may have been narrowed twice, where two passes add to it. */
-static void check_grad(const struct problem *t, const char *what, const struct hg__mat *m,
-                       const struct grad *g)
-{
-	if (!m->data)
-		return;
-	const int64_t count = m->rows * m->cols;
-	for (int64_t i = 0; i < count; i++) {
-		const double once = hg__bound_narrow(m->dtype, fabs(g->value[i]) + g->bound[i]);
-		g->bound[i] += 2.0 * once + (t->shape.shares ? 4.0 * once + 1e-3 : 0.0);
-	}
-	check_matrix(t, what, m, g->value, g->bound);
-}
-
-static void add_grad(const struct grad *to, const struct grad *from, int64_t count)
-{
-	for (int64_t i = 0; i < count; i++) {
-		to->value[i] += from->value[i];
-		to->bound[i] += from->bound[i];
-	}
-}
-
-static void check_backward(struct problem *t)
-{
-	const struct shape *s = &t->shape;
-	struct grads g = backward(t);
-	const struct hg__mat dq = empty(s->dtype, t->rows, t->of.q.cols);
-	t->dq = dq;
-	t->dk = s->shares ? dq : empty(s->dtype, t->cols, t->of.k.cols);
-	t->dv = s->shares == 2 ? dq : empty(s->dtype, t->cols, t->of.v.cols);
-	if (t->of.c.data)
-		t->dc = empty(HG_F32, 1, t->of.c.cols);
-	if (t->of.bias.data)
-		t->dbias = empty(s->dtype, t->m, s->heads);
-	const struct hg__attention_back_args args = {.csr = t->csr,
-	                                             .csr_t = t->csr_t,
-	                                             .of = t->of,
-	                                             .y = t->y,
-	                                             .softmax = t->softmax,
-	                                             .plus = t->plus,
-	                                             .dy = t->dy,
-	                                             .dq = t->dq,
-	                                             .dk = t->dk,
-	                                             .dv = t->dv,
-	                                             .dc = t->dc,
-	                                             .dbias = t->dbias};
-	CHECK_OK(t->ctx->backend->kernels->attention_back.run(t->ctx, &args));
-	const int64_t count = t->rows * t->of.q.cols;
-	if (s->shares)
-		add_grad(&g.q, &g.k, count);
-	if (s->shares == 2)
-		add_grad(&g.q, &g.v, count);
-	check_grad(t, "dq", &t->dq, &g.q);
-	if (!s->shares)
-		check_grad(t, "dk", &t->dk, &g.k);
-	if (s->shares < 2)
-		check_grad(t, "dv", &t->dv, &g.v);
-	check_grad(t, "dc", &t->dc, &g.c);
-	check_grad(t, "dbias", &t->dbias, &g.bias);
-}
-
-static void check_weights(const struct problem *t)
-{
-	const int heads = t->shape.heads;
-	struct hg__mat p = empty(t->shape.dtype, t->m, heads);
-	const struct hg__attention_weights_args args = {t->csr, t->of, t->softmax, p};
-	CHECK_OK(t->ctx->backend->kernels->attention_weights.run(t->ctx, &args));
-	for (int64_t e = 0; e < t->m; e++)
-		for (int k = 0; k < heads; k++) {
-			const struct term *o = term_at(t, e, k);
-			check_one(t, "P", e, k, get(&p, e, k), o->p,
-			          o->p_error + hg__bound_narrow(t->shape.dtype, o->p + o->p_error));
-		}
-}
-
-static void run_forward(struct problem *t)
-{
-	const struct hg__attention_args args = {
-	    .csr = t->csr, .of = t->of, .y = t->y, .softmax = t->softmax, .plus = t->plus};
-	CHECK_OK(t->ctx->backend->kernels->attention.run(t->ctx, &args));
-}
-
-static void check_shape(const struct shape *shape)
-{
-	struct problem t;
-	open_problem(&t, shape);
-	run_forward(&t);
-	forward(&t);
-	check_forward(&t);
-	check_weights(&t);
-	check_backward(&t);
-	close_problem(&t);
-}
-
-/* ---- cases ---- */
+/* The attention kernels of the CPU against their equations in f64: outputs and every gradient, for
+ * all scores, with rows that are empty, short, and long enough to be split; operands that are not
+ * finite, empty, or wrong. */
+#include "unit/attention_equations.h"
 
 static void every_score_has_its_equations(const void *item)
 {
@@ -673,7 +103,7 @@ static void masked_rows_count_as_empty(void)
 		run_forward(&t);
 		forward(&t);
 		check_forward(&t);
-		CHECK(get(&t.softmax, HUB, 1) == -INFINITY && get(&t.y, HUB, 5) == 0.0);
+		CHECK(get(&t.log_sum, HUB, 1) == -INFINITY && get(&t.y, HUB, 5) == 0.0);
 		check_backward(&t);
 		close_problem(&t);
 	}
@@ -690,7 +120,7 @@ static void nan_stays_in_its_row(void)
 			CHECK(bad_rows(&t.y) == (uint64_t)1 << row);
 			for (int c = 0; c < 12; c++)
 				CHECK(isnan(get(&t.y, row, c)) == (c / 4 == 1));
-			CHECK(isnan(get(&t.softmax, row, 1)) && isfinite(get(&t.softmax, row, 0)));
+			CHECK(isnan(get(&t.log_sum, row, 1)) && isfinite(get(&t.log_sum, row, 0)));
 			close_problem(&t);
 		}
 }
@@ -708,16 +138,17 @@ static void no_edges_and_no_nodes(void)
 			CHECK_OK(hg__graph_csr_t(graph, 1, &b.csr_t));
 			a.of.q = a.of.k = normal(HG_F16, nodes, q);
 			a.of.v = normal(HG_F16, nodes, 6);
-			a.of.c = normal(HG_F32, 1, kind == HG_SCORE_COSINE ? 2 : q);
+			if (kind >= HG_SCORE_COSINE)
+				a.of.c = normal(HG_F32, 1, kind == HG_SCORE_COSINE ? 2 : q);
 			a.y = empty(HG_F16, nodes, 6);
-			a.softmax = empty(HG_F32, nodes, kind ? 2 : 4);
+			a.log_sum = empty(HG_F32, nodes, kind ? 2 : 4);
 			if (!kind)
 				a.plus = empty(HG_F16, nodes, 6);
 			CHECK_OK(ctx->backend->kernels->attention.run(ctx, &a));
 			b.csr = a.csr;
 			b.of = a.of;
 			b.y = b.dy = a.y;
-			b.softmax = a.softmax;
+			b.log_sum = a.log_sum;
 			b.plus = a.plus;
 			b.dq = empty(HG_F16, nodes, q);
 			b.dk = empty(HG_F16, nodes, q);
@@ -729,7 +160,7 @@ static void no_edges_and_no_nodes(void)
 			for (int i = 0; i < 5; i++)
 				for (int64_t c = 0; c < results[i]->cols && results[i]->rows; c++)
 					CHECK(get(results[i], 0, c) == 0.0);
-			CHECK(!nodes || get(&a.softmax, 0, 0) == -INFINITY);
+			CHECK(!nodes || get(&a.log_sum, 0, 0) == -INFINITY);
 			pool_clear();
 			hg_graph_free(graph);
 			hg_context_free(ctx);
@@ -752,7 +183,7 @@ static void overflow_is_flagged(void)
 		uint64_t word = 0;
 		open_problem(&t, &s);
 		struct hg__attention_args a = {
-		    .csr = t.csr, .of = t.of, .y = t.y, .softmax = t.softmax, .overflow = {&word, 9}};
+		    .csr = t.csr, .of = t.of, .y = t.y, .log_sum = t.log_sum, .overflow = {&word, 9}};
 		if (plus)
 			a.plus = t.plus;
 		CHECK_OK(t.ctx->backend->kernels->attention.run(t.ctx, &a));
@@ -766,27 +197,315 @@ static void overflow_is_flagged(void)
 	}
 }
 
-static void wrong_calls_are_refused(void)
+/* V has no columns, so it has no data, and neither have Y, plus and dV. The log sum is that of any
+ * V, and D is 0, so the gradients of Q and K are 0. */
+static void values_without_columns(void)
+{
+	for (int kind = 0; kind < HG_SCORE_COUNT; kind++) {
+		test_reseed(9);
+		struct problem t = small_problem((hg_score)kind);
+		const struct hg__mat log_sum = empty(HG_F32, t.rows, t.log_sum.cols),
+		                     none = {NULL, t.rows, 0, 0, HG_F32};
+		struct hg__attention of = t.of;
+		run_forward(&t);
+		of.v = (struct hg__mat){NULL, t.cols, 0, 0, HG_F32};
+		const struct hg__attention_args a = {.csr = t.csr, .of = of, .y = none, .log_sum = log_sum};
+		CHECK_OK(t.ctx->backend->kernels->attention.run(t.ctx, &a));
+		for (int64_t i = 0; i < t.rows; i++)
+			for (int64_t c = 0; c < log_sum.cols; c++)
+				CHECK(get(&log_sum, i, c) == get(&t.log_sum, i, c));
+		const struct hg__attention_back_args b = {.csr = t.csr,
+		                                          .csr_t = t.csr_t,
+		                                          .of = of,
+		                                          .y = none,
+		                                          .plus = none,
+		                                          .dy = none,
+		                                          .log_sum = log_sum,
+		                                          .dq = empty(HG_F32, t.rows, t.of.q.cols),
+		                                          .dk = empty(HG_F32, t.cols, t.of.k.cols)};
+		CHECK_OK(t.ctx->backend->kernels->attention_back.run(t.ctx, &b));
+		for (int64_t c = 0; c < t.of.q.cols; c++) {
+			for (int64_t i = 0; i < t.rows; i++)
+				CHECK(get(&b.dq, i, c) == 0.0);
+			for (int64_t j = 0; j < t.cols; j++)
+				CHECK(get(&b.dk, j, c) == 0.0);
+		}
+		close_problem(&t);
+	}
+}
+
+/* An infinite element of V stays in its column of the rows that have an edge to it, even where all
+ * scores of a row are -inf. */
+static void an_infinite_value_stays_in_its_column(void)
+{
+	enum { NODE = 1, COLUMN = 5 };
+	for (int kind = 0; kind < HG_SCORE_COUNT; kind++) {
+		test_reseed(10);
+		struct problem t = small_problem((hg_score)kind);
+		uint64_t near = 0;
+		for (int64_t e = 0; e < t.m; e++) {
+			near |= (uint64_t)(t.csr.col[e] == NODE) << t.row[e];
+			for (int k = 0; k < 3 && t.row[e] == 4; k++)
+				set(&t.of.bias, e, k, -INFINITY);
+		}
+		set(&t.of.v, NODE, COLUMN, INFINITY);
+		run_forward(&t);
+		CHECK((near >> HUB & 1) && (near >> 4 & 1) && near != UINT64_MAX);
+		CHECK((bad_rows(&t.y) & ~near) == 0 && (bad_rows(&t.y) >> HUB & 1));
+		CHECK(bad_rows(&t.log_sum) == (bad_rows(&t.log_sum) & ~((uint64_t)1 << HUB)));
+		for (int64_t i = 0; i < t.rows; i++)
+			for (int64_t c = 0; c < t.y.cols; c++)
+				CHECK(c == COLUMN || isfinite(get(&t.y, i, c)));
+		for (int64_t c = 0; c < t.y.cols; c++)
+			CHECK(c == COLUMN || get(&t.y, 4, c) == 0.0);
+		close_problem(&t);
+	}
+}
+
+/* ---- calls that the contract does not describe ---- */
+
+struct calls {
+	struct hg__attention_args forward;
+	struct hg__attention_back_args backward;
+	struct hg__attention_weights_args weights;
+};
+
+static struct calls good_calls(const struct problem *t)
+{
+	return (struct calls){
+	    .forward = {.csr = t->csr, .of = t->of, .y = t->y, .log_sum = t->log_sum, .plus = t->plus},
+	    .backward = {.csr = t->csr,
+	                 .csr_t = t->csr_t,
+	                 .of = t->of,
+	                 .y = t->y,
+	                 .log_sum = t->log_sum,
+	                 .plus = t->plus,
+	                 .dy = t->dy,
+	                 .dq = empty(HG_F32, t->rows, t->of.q.cols),
+	                 .dk = empty(HG_F32, t->cols, t->of.k.cols),
+	                 .dv = empty(HG_F32, t->cols, t->of.v.cols)},
+	    .weights = {t->csr, t->of, t->log_sum, empty(HG_F32, t->m, 3)}};
+}
+
+static void expect(const struct problem *t, const char *what, const struct calls *c,
+                   hg_status forward, hg_status backward, hg_status weights)
+{
+	const struct hg__kernels *k = t->ctx->backend->kernels;
+	const hg_status found[] = {k->attention.run(t->ctx, &c->forward),
+	                           k->attention_back.run(t->ctx, &c->backward),
+	                           k->attention_weights.run(t->ctx, &c->weights)},
+	                expected[] = {forward, backward, weights};
+	for (int i = 0; i < 3; i++)
+		CHECK_MSG(found[i] == expected[i], "%s, kernel %d: %s, expected %s", what, i,
+		          hg_status_name(found[i]), hg_status_name(expected[i]));
+}
+
+/* A change of the operands in `in`: their heads and types, and how many rows and columns they have
+ * more. */
+struct change {
+	const char *what;
+	hg_status scores, values; /* with a mistake in V attention_weights has no mistake */
+	hg_score score;           /* 0: as it is */
+	int heads;                /* 0: as they are */
+	enum type { SAME, HALVES, INTEGERS } q, k, v;
+	int q_rows, k_rows, k_cols, v_rows, v_cols, bias_rows, bias_cols, c_cols;
+};
+
+static hg_dtype type_of(enum type type)
+{
+	return type == SAME ? HG_F32 : type == HALVES ? HG_F16 : HG_I32;
+}
+
+static struct hg__attention changed(struct hg__attention of, const struct change *by)
+{
+	of.score = by->score ? by->score : of.score;
+	of.heads += by->heads;
+	of.q.dtype = type_of(by->q);
+	of.k.dtype = type_of(by->k);
+	of.v.dtype = type_of(by->v);
+	of.q.rows += by->q_rows;
+	of.k.rows += by->k_rows;
+	of.k.cols += by->k_cols;
+	of.v.rows += by->v_rows;
+	of.v.cols += by->v_cols;
+	of.bias.rows += by->bias_rows;
+	of.bias.cols += by->bias_cols;
+	if (by->c_cols)
+		of.c = (struct hg__mat){of.q.data, 1, by->c_cols, by->c_cols, HG_F32};
+	return of;
+}
+
+static void operands_are_checked(void)
+{
+	const hg_status bad = HG_ERR_INTERNAL, none = HG_ERR_UNSUPPORTED;
+	const struct change changes[] = {
+	    {.what = "nothing"},
+	    {.what = "no such score", .scores = none, .values = none, .score = (hg_score)7},
+	    {.what = "no head", .scores = none, .values = none, .heads = -3},
+	    {.what = "17 heads", .scores = none, .values = none, .heads = 14},
+	    {.what = "heads that do not divide q", .scores = bad, .values = bad, .heads = 4},
+	    {.what = "q of integers", .scores = none, .values = none, .q = INTEGERS},
+	    {.what = "k of halves", .scores = none, .values = none, .k = HALVES},
+	    {.what = "v of halves", .values = none, .v = HALVES},
+	    {.what = "a row of q too few", .scores = bad, .values = bad, .q_rows = -1},
+	    {.what = "a row of k too many", .scores = bad, .values = bad, .k_rows = 1},
+	    {.what = "columns of k too few", .scores = bad, .values = bad, .k_cols = -3},
+	    {.what = "a row of v too few", .values = bad, .v_rows = -1},
+	    {.what = "a column of v too many", .values = bad, .v_cols = 1},
+	    {.what = "a row of the bias too few", .scores = bad, .values = bad, .bias_rows = -1},
+	    {.what = "columns of the bias too few", .scores = bad, .values = bad, .bias_cols = -2},
+	    {.what = "c with two columns", .scores = bad, .values = bad, .c_cols = 2},
+	};
+	for (int kind = 0; kind < HG_SCORE_COUNT; kind++) {
+		test_reseed(11);
+		struct problem t = small_problem((hg_score)kind);
+		run_forward(&t);
+		for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+			const struct change *by = &changes[i];
+			struct calls c = good_calls(&t);
+			c.forward.of = c.backward.of = c.weights.of = changed(t.of, by);
+			expect(&t, by->what, &c, by->values, by->values, by->scores);
+		}
+		close_problem(&t);
+	}
+}
+
+static void results_are_checked(void)
 {
 	struct problem t = small_problem(HG_SCORE_ADD);
-	const struct hg__attention_args good = {
-	    .csr = t.csr, .of = t.of, .y = t.y, .softmax = t.softmax, .plus = t.plus};
-	struct hg__attention_args a = good;
-	a.y.cols = 9;
-	CHECK_STATUS(t.ctx->backend->kernels->attention.run(t.ctx, &a), HG_ERR_INTERNAL);
-	a = good;
-	a.of.score = (hg_score)7;
-	CHECK_STATUS(t.ctx->backend->kernels->attention.run(t.ctx, &a), HG_ERR_UNSUPPORTED);
-	a = good;
-	a.of.q.dtype = HG_I32;
-	CHECK_STATUS(t.ctx->backend->kernels->attention.run(t.ctx, &a), HG_ERR_UNSUPPORTED);
-	struct hg__attention_back_args b = {
-	    .csr = t.csr, .csr_t = t.csr_t, .of = t.of, .y = t.y, .softmax = t.softmax, .dy = t.dy};
-	b.dq = empty(HG_F32, t.rows, 3); /* needs plus */
-	CHECK_STATUS(t.ctx->backend->kernels->attention_back.run(t.ctx, &b), HG_ERR_INTERNAL);
-	const struct hg__attention_weights_args w = {t.csr, t.of, t.softmax, t.y};
-	CHECK_STATUS(t.ctx->backend->kernels->attention_weights.run(t.ctx, &w), HG_ERR_INTERNAL);
+	const struct calls good = good_calls(&t);
+	const hg_status bad = HG_ERR_INTERNAL, none = HG_ERR_UNSUPPORTED;
+	struct calls c = good;
+	run_forward(&t);
+	c.forward.y.cols = c.backward.y.cols = 9;
+	c.weights.p.cols = 9;
+	expect(&t, "columns", &c, bad, bad, bad);
+	c = good;
+	c.forward.y.rows = c.backward.dy.rows = 9;
+	c.weights.p.rows = 9;
+	expect(&t, "rows", &c, bad, bad, bad);
+	c = good;
+	c.forward.log_sum.cols = c.backward.log_sum.cols = c.weights.log_sum.cols = 3;
+	expect(&t, "columns of the log sums", &c, bad, bad, bad);
+	c = good;
+	c.forward.log_sum.rows = c.backward.log_sum.rows = c.weights.log_sum.rows = t.rows - 1;
+	expect(&t, "rows of the log sums", &c, bad, bad, bad);
+	c = good;
+	c.forward.plus.cols = c.backward.plus.cols = 9;
+	expect(&t, "columns of plus", &c, bad, bad, HG_OK);
+	c = good;
+	c.forward.plus.data = c.backward.plus.data = NULL; /* dq needs plus */
+	expect(&t, "no plus", &c, HG_OK, bad, HG_OK);
+	c = good;
+	c.forward.y.dtype = c.backward.dy.dtype = HG_F16;
+	c.weights.p.dtype = HG_I32;
+	expect(&t, "types of results", &c, none, none, none);
+	c = good;
+	c.backward.dk.dtype = HG_F16;
+	expect(&t, "type of dk", &c, HG_OK, none, HG_OK);
+	c = good;
+	c.backward.dv.rows = 9;
+	expect(&t, "rows of dv", &c, HG_OK, bad, HG_OK);
+	c = good;
+	c.backward.csr_t = t.csr;
+	expect(&t, "graph in place of its transpose", &c, HG_OK, bad, HG_OK);
 	close_problem(&t);
+}
+
+/* What a call reads or writes without elements of its own. */
+static void data_is_checked(void)
+{
+	test_reseed(12);
+	struct problem t = small_problem(HG_SCORE_ADD);
+	const struct calls good = good_calls(&t);
+	const hg_status bad = HG_ERR_INTERNAL;
+	struct calls c = good;
+	run_forward(&t);
+	c.forward.of.q.data = c.backward.of.q.data = c.weights.of.q.data = NULL;
+	expect(&t, "no q", &c, bad, bad, bad);
+	c = good;
+	c.forward.of.k.data = c.backward.of.k.data = c.weights.of.k.data = NULL;
+	expect(&t, "no k", &c, bad, bad, bad);
+	c = good;
+	c.forward.of.v.data = c.backward.of.v.data = c.weights.of.v.data = NULL;
+	expect(&t, "no v, which the weights do not read", &c, bad, bad, HG_OK);
+	c = good;
+	c.forward.log_sum.data = c.backward.log_sum.data = c.weights.log_sum.data = NULL;
+	expect(&t, "no log_sum", &c, bad, bad, bad);
+	c = good;
+	c.forward.y.data = c.backward.y.data = NULL;
+	c.weights.p.data = NULL;
+	expect(&t, "no result", &c, bad, bad, bad);
+	c.forward.ended = empty(HG_F32, t.rows, t.y.cols);
+	c.backward.y = good.backward.y;
+	c.backward.dy.data = NULL;
+	c.weights.p = good.weights.p;
+	expect(&t, "no y but `ended`, and no dy", &c, HG_OK, bad, HG_OK);
+	c = good;
+	c.backward.csr_t.edge = NULL;
+	expect(&t, "a bias, and no positions of edges", &c, HG_OK, bad, HG_OK);
+	c.forward.of.bias.data = c.backward.of.bias.data = c.weights.of.bias.data = NULL;
+	expect(&t, "no bias and no positions", &c, HG_OK, HG_OK, HG_OK);
+	c.backward.of.weight = good.weights.p.data;
+	expect(&t, "weights, and no positions", &c, HG_OK, bad, HG_OK);
+	close_problem(&t);
+}
+
+static void epilogue_and_shared_gradients_are_checked(void)
+{
+	test_reseed(13);
+	struct problem t = small_problem(HG_SCORE_ADD);
+	const struct calls good = good_calls(&t);
+	const hg_status bad = HG_ERR_INTERNAL;
+	struct calls c = good;
+	run_forward(&t);
+	c.forward.ended = empty(HG_F32, t.rows, t.y.cols);
+	c.forward.epilogue.b = normal(HG_F32, 2, t.y.cols);
+	c.backward.dv.data = c.backward.dq.data;
+	expect(&t, "two rows of b, and dv in a dq of fewer columns", &c, bad, bad, HG_OK);
+	c.forward.epilogue.b = normal(HG_F32, 1, t.y.cols);
+	c.backward = good.backward;
+	c.backward.dk.data = c.backward.dq.data;
+	expect(&t, "one row of b, and dk in a dq of more rows", &c, HG_OK, bad, HG_OK);
+	c = good;
+	c.backward.dk.data = c.backward.dv.data;
+	expect(&t, "dk in a dv of more columns", &c, HG_OK, bad, HG_OK);
+	close_problem(&t);
+}
+
+/* A constant that no kernel has a meaning for: f would not be a maximum, and nothing would be
+ * kept. */
+static void constants_are_checked(void)
+{
+	static const float slopes[] = {-0.1f, 1.5f, NAN}, none[] = {-0.1f, 1.0f, NAN};
+	const hg_status bad = HG_ERR_INTERNAL;
+	for (int kind = 0; kind < HG_SCORE_COUNT; kind++) {
+		test_reseed(14);
+		struct problem t = small_problem((hg_score)kind);
+		t.of.dropout.step = &t.step;
+		const int leaky = kind == HG_SCORE_ADD || kind == HG_SCORE_ADD_V2;
+		const struct calls good = good_calls(&t);
+		struct calls c = good;
+		run_forward(&t);
+		for (int i = 0; i < 3; i++) {
+			c = good;
+			c.forward.of.slope = c.backward.of.slope = c.weights.of.slope = slopes[i];
+			expect(&t, "slope", &c, leaky ? bad : HG_OK, leaky ? bad : HG_OK, leaky ? bad : HG_OK);
+			CHECK(!leaky ||
+			      strstr(hg_context_error(t.ctx), "attention_weights: slope is ") != NULL);
+			c = good;
+			c.forward.of.dropout.p = c.backward.of.dropout.p = c.weights.of.dropout.p = none[i];
+			expect(&t, "dropout", &c, bad, bad, HG_OK);
+			CHECK(strstr(hg_context_error(t.ctx), "expected 0 <= dropout < 1 - 2^-17") != NULL);
+		}
+		c = good;
+		c.forward.of.dropout.p = c.backward.of.dropout.p = nextafterf(1.0f - 0x1p-17f, 0.0f);
+		expect(&t, "the largest dropout", &c, HG_OK, HG_OK, HG_OK);
+		c.forward.of.dropout.step = c.backward.of.dropout.step = NULL;
+		expect(&t, "dropout without a step", &c, bad, bad, HG_OK);
+		CHECK(strstr(hg_context_error(t.ctx), "without a step") != NULL);
+		close_problem(&t);
+	}
 }
 
 int main(int argc, char **argv)
@@ -803,7 +522,13 @@ int main(int argc, char **argv)
 	    TEST(nan_stays_in_its_row),
 	    TEST(no_edges_and_no_nodes),
 	    TEST(overflow_is_flagged),
-	    TEST(wrong_calls_are_refused),
+	    TEST(values_without_columns),
+	    TEST(an_infinite_value_stays_in_its_column),
+	    TEST(operands_are_checked),
+	    TEST(results_are_checked),
+	    TEST(data_is_checked),
+	    TEST(epilogue_and_shared_gradients_are_checked),
+	    TEST(constants_are_checked),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -40,9 +40,9 @@ static void healthy_models_have_no_finding_and_keep_their_bits(void)
 			struct doctor_run plain, examined;
 			doctor_run_open(&plain, &task, HG_F32, k % 2);
 			doctor_run_open(&examined, &task, HG_F32, k % 2);
-			examined.every = 13;
-			doctor_run_train(&plain, c, 40);
-			doctor_run_train(&examined, c, 40);
+			examined.every = TEST_SHARE(13, 3);
+			doctor_run_train(&plain, c, TEST_SHARE(40, 10));
+			doctor_run_train(&examined, c, TEST_SHARE(40, 10));
 			CHECK_EQ_I(examined.examinations, 3);
 			CHECK_MSG(examined.findings == 0, "%s %s %s: %d findings, first: %s", *model,
 			          policies[k / 2], k % 2 ? "sparse" : "dense", examined.findings,

@@ -84,6 +84,52 @@ static void swamped_mean_reports_the_sum_before_its_factor(void)
 	subject_close(&s);
 }
 
+/* The edges of the hub are gathered from its neighbours and added, or averaged. */
+static hg_var record_scatter(struct bench *b, hg_tape *tape)
+{
+	const hg_var x = hg_tape_input(tape, b->tensor[0], "features", -1.0);
+	hg_tape_scope(tape, "conv1");
+	const hg_var z = hg_gather(tape, b->graph, x, HG_END_SOURCE),
+	             h = hg_scatter(tape, b->graph, z, HG_END_DESTINATION, HG_REDUCE_SUM);
+	hg_tape_scope(tape, NULL);
+	const hg_var y = hg_linear(
+	    tape, h, hg_tape_param(tape, param(b, "w", hg_tensor_cols(b->tensor[0]), 2)), HG_NONE);
+	return hg_mse(tape, hg_scale(tape, y, 0x1p-12f), targets_of(b, tape), HG_NONE);
+}
+
+static void swamped_sum_of_edges_is_named(void)
+{
+	char headline[256];
+	struct subject s;
+	subject_open(&s, hg_policy_fp16_naive(), record_scatter);
+	s.bench.graph = coo_graph(s.bench.ctx, coo_star_loops(4097));
+	constant_tensor(&s.bench, 4097, 3, 1.0f);
+	constant_tensor(&s.bench, 4097, 2, 0.0f);
+	subject_compile(&s);
+	const hg_finding *f = expect_finding(&s, HG_CAUSE_SWAMPING, 0, "scatter", "conv1", 0, 0);
+	CHECK(f->partial == 2048.0 && f->partial_at == 2048 && f->wide == 4096.0 && f->got == 2048.0);
+	CHECK(f->terms == 4096 && f->over_edges && f->row_is == HG_ROW_NODE);
+	(void)hg_finding_headline(f, NULL, NULL, headline, sizeof headline);
+	CHECK_CONTAINS(headline, "4096 edges of node 0");
+	subject_close(&s);
+}
+
+/* 40000 + 40000 - 40000 - 40000 at the edges of node 0. */
+static void partial_sum_of_edges_overflows(void)
+{
+	const float features[5][3] = {
+	    {0}, {0, 40000.0f}, {0, 40000.0f}, {0, -40000.0f}, {0, -40000.0f}};
+	struct subject s;
+	subject_open(&s, hg_policy_fp16_naive(), record_scatter);
+	s.bench.graph = coo_graph(s.bench.ctx, coo_star_loops(5));
+	tensor_of(&s.bench, HG_F16, 5, 3, features, HG_F32);
+	constant_tensor(&s.bench, 5, 2, 0.0f);
+	subject_compile(&s);
+	const hg_finding *f = expect_finding(&s, HG_CAUSE_ACCUMULATION, 0, "scatter", "conv1", 0, 1);
+	CHECK(f->wide == 0.0 && f->partial_at == 2 && f->over_edges);
+	subject_close(&s);
+}
+
 /* Every leaf copies the hub, so the gradient of the hub is the sum of the gradients of all
  * leaves. */
 static hg_var record_copies(struct bench *b, hg_tape *tape)
@@ -167,6 +213,8 @@ int main(int argc, char **argv)
 	    TEST(sum_of_both_signs_ignores_small_addends),
 	    TEST(swamped_mean_reports_the_sum_before_its_factor),
 	    TEST(swamped_sum_of_gradients_is_found),
+	    TEST(swamped_sum_of_edges_is_named),
+	    TEST(partial_sum_of_edges_overflows),
 	    TEST(sum_that_does_not_fit_is_a_store_overflow),
 	    TEST(partial_sum_overflows),
 	    TEST(batch_overflows_before_its_factor),

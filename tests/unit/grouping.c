@@ -29,6 +29,7 @@ static const struct setup setups[] = {
     {"gat", "fp16-naive", 300.0f, 0, 0},   {"gat", "fp32", 300.0f, 0, 0.5f},
     {"gatv2", "fp16", 300.0f, 0, 0.5f},    {"agnn", "fp16", 300.0f, 0, 0.5f},
     {"gt", "fp16", 300.0f, 0, 0.5f},       {"gt", "fp32", 0.01f, 0, 0.5f},
+    {"sage", "fp16", 300.0f, 0, 0.5f},     {"appnp", "fp16", 300.0f, 0, 0.5f},
 };
 
 static hg_train_config config_of(const struct setup *s, int together, int eval_every)
@@ -107,7 +108,8 @@ static void check_setup(open_fn open, const char *device, size_t k, int eval_eve
 	const struct setup *s = &setups[k];
 	hg_state *alone = state_after(open, s, 1, eval_every, whole, 1);
 	*overflowed += alone->promotions > 0;
-	for (size_t g = 0; g < sizeof together / sizeof together[0]; g++) {
+	for (size_t g = TEST_SHARE(0, k % 2); g < sizeof together / sizeof together[0];
+	     g += TEST_SHARE(1, 2)) {
 		test_reseed(100 * k + g);
 		for (int split = 0; split < splits; split++) {
 			int piece[PIECES];
@@ -135,7 +137,7 @@ static void launches_and_pieces_change_no_result(void)
 	static const char *const names[] = {"device", "capturing"};
 	static const struct {
 		int eval_every, splits;
-	} ways[] = {{1, 2}, {1000, 5}};
+	} ways[] = {{1, TEST_SHARE(2, 1)}, {1000, TEST_SHARE(5, 2)}};
 	for (size_t d = 0; d < 2; d++)
 		for (size_t e = 0; e < 2; e++) {
 			int overflowed = 0;

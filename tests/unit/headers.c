@@ -13,6 +13,8 @@
 
 #include "halfgraph/shadow.h"
 
+#include "halfgraph/schedule.h"
+
 #include "halfgraph/progress.h"
 
 #include "halfgraph/policy.h"
@@ -28,6 +30,8 @@
 #include "halfgraph/ops.h"
 
 #include "halfgraph/model.h"
+
+#include "halfgraph/metrics.h"
 
 #include "halfgraph/graph.h"
 
@@ -46,6 +50,8 @@
 #include "halfgraph/dataset.h"
 
 #include "halfgraph/checkpoint.h"
+
+#include "halfgraph/attach.h"
 
 #include "halfgraph/data.h"
 

@@ -33,6 +33,9 @@ struct test_inits {
 	hg_rows_advice rows;
 	hg_upload_config upload;
 	hg_attention_config attention;
+	hg_metric_data metric;
+	hg_evaluation evaluation;
+	hg_schedule_config schedule;
 };
 
 static inline struct test_inits test_inits_make(void)
@@ -46,7 +49,8 @@ static inline struct test_inits test_inits_make(void)
 	    HG_ORDER_CONFIG_INIT,      HG_ORDER_REPORT_INIT,   HG_NARROWING_INIT,
 	    HG_DOCTOR_CONFIG_INIT,     HG_DOCTOR_TRIAL_INIT,   HG_OBSERVER_INIT,
 	    HG_OBSERVATION_INIT,       HG_ROWS_ADVICE_INIT,    HG_UPLOAD_CONFIG_INIT,
-	    HG_ATTENTION_CONFIG_INIT,
+	    HG_ATTENTION_CONFIG_INIT,  HG_METRIC_DATA_INIT,    HG_EVALUATION_INIT,
+	    HG_SCHEDULE_CONFIG_INIT,
 	};
 	return all;
 }

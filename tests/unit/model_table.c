@@ -9,7 +9,7 @@
 /* The tables of parameters in halfgraph/model.h, compared with models: every name, shape, type and
  * initial value, in their order. HG_MODEL_H is the path of the header. */
 
-enum { F = 11, C = 3, H = 5, K = 2, O = 4, L = 3, CELLS = 5, ROWS = 60 };
+enum { F = 11, C = 3, H = 5, K = 2, O = 4, L = 3, E = 7, CELLS = 5, ROWS = 120 };
 
 struct row {
 	char of[32]; /* "gcn", "gin, node task" */
@@ -41,7 +41,7 @@ static int cells_of(const char *line, char cell[CELLS][48], int *first)
 static int names_a_parameter(const char *text)
 {
 	return strncmp(text, "convL.", 6) == 0 || strncmp(text, "head.", 5) == 0 ||
-	       strncmp(text, "embed.", 6) == 0;
+	       strncmp(text, "embed.", 6) == 0 || strncmp(text, "input.", 6) == 0;
 }
 
 /* A row without a model or task belongs to the one that a row above it names. */
@@ -89,12 +89,12 @@ static int is_one_of(const struct place *at, const char *models)
 
 static int has_embedding(const struct place *at)
 {
-	return is_one_of(at, "agnn gt");
+	return is_one_of(at, "agnn gt gine");
 }
 
 static int has_head(const struct place *at)
 {
-	return is_one_of(at, "gin agnn gt");
+	return is_one_of(at, "gin gine agnn gt");
 }
 
 static int64_t width_out(const struct place *at, int layer)
@@ -111,12 +111,15 @@ static int64_t value_of(const struct place *at, const char *symbol)
 	if (space)
 		return atoi(symbol) * value_of(at, space + 1);
 	if (strcmp(symbol, "in") == 0)
-		return at->layer ? width_out(at, at->layer - 1) : F;
+		return at->layer || has_embedding(at) ? width_out(at, at->layer ? at->layer - 1 : 0) : F;
 	if (strcmp(symbol, "out") == 0)
 		return width_out(at, at->layer);
 	if (strcmp(symbol, "cols") == 0)
 		return last ? O * C : K * H;
-	return strcmp(symbol, "C") == 0 ? C : strcmp(symbol, "F") == 0 ? F : atoi(symbol);
+	return strcmp(symbol, "C") == 0   ? C
+	       : strcmp(symbol, "F") == 0 ? F
+	       : strcmp(symbol, "E") == 0 ? E
+	                                  : atoi(symbol);
 }
 
 static void check_initial(hg_param *param, const char *initial)
@@ -169,7 +172,7 @@ static void check_rows(const char *of, const struct place *at, hg_params *params
 	CHECK_MSG(found > 0, "model.h has no rows for %s", of);
 }
 
-static void check_model(const char *name, int graph_task)
+static void check_model(const char *name, int graph_task, hg_readout_layers depths)
 {
 	hg_context *ctx = test_context();
 	hg_params *params = NULL;
@@ -183,6 +186,8 @@ static void check_model(const char *name, int graph_task)
 	config.out_heads = O;
 	config.layers = L;
 	config.readout = graph_task ? HG_REDUCE_SUM : -1;
+	config.readout_layers = depths;
+	config.edge_features = E;
 	CHECK_OK(hg_params_create(ctx, NULL, &params));
 	CHECK_OK(hg_model_create(params, &config, &model));
 	struct place at = {name, graph_task, 0};
@@ -193,7 +198,12 @@ static void check_model(const char *name, int graph_task)
 	at.layer = L - 1;
 	if (!graph_task && has_head(&at))
 		check_rows("head, node task", &at, params, &next);
-	for (at.layer = 0; graph_task && at.layer < L; at.layer++)
+	if (depths == HG_READOUT_LAST)
+		check_rows("graph task, HG_READOUT_LAST", &at, params, &next);
+	at.layer = 0;
+	if (depths == HG_READOUT_ALL)
+		check_rows("graph task, HG_READOUT_ALL", &at, params, &next);
+	for (; graph_task && depths != HG_READOUT_LAST && at.layer < L; at.layer++)
 		check_rows("graph task, each layer L", &at, params, &next);
 	CHECK_EQ_I(next, hg_params_count(params));
 	test_note("%s, %s task: %d parameters", name, graph_task ? "graph" : "node", (int)next);
@@ -205,9 +215,11 @@ static void check_model(const char *name, int graph_task)
 static void table_lists_the_parameters_of_models(void)
 {
 	table_read();
-	for (const char *const *name = hg_model_names(); *name; name++)
-		for (int graph_task = 0; graph_task < 2; graph_task++)
-			check_model(*name, graph_task);
+	for (const char *const *name = hg_model_names(); *name; name++) {
+		check_model(*name, 0, HG_READOUT_LAYERS);
+		for (int depths = HG_READOUT_LAYERS; depths <= HG_READOUT_ALL; depths++)
+			check_model(*name, 1, (hg_readout_layers)depths);
+	}
 }
 
 int main(int argc, char **argv)

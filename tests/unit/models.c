@@ -73,11 +73,16 @@ static int64_t elements(hg_params *params, int buffers)
 /* The same for the models whose layers all have the width w behind an embedding. */
 static int64_t embedded_elements(const hg_model_config *c)
 {
-	const int gt = strcmp(c->name, "gt") == 0;
+	const int gt = strcmp(c->name, "gt") == 0, gine = strcmp(c->name, "gine") == 0;
 	const int64_t w = gt ? c->heads * c->hidden : c->hidden;
+	/* eps, W_e and b_e, two matrices, gamma and beta of two norms */
+	const int64_t own = (c->eps_learnable ? 1 : 0) +
+	                    (c->edge_features ? (c->edge_features + 1) * w : 0) + 2 * w * w + 4 * w;
 	/* Q, K, V; projection; both halves of the feed-forward; gamma and beta of two norms */
 	const int64_t layer =
-	    gt ? (w * 3 * w + 3 * w) + (w * w + w) + (w * 2 * w + 2 * w) + (2 * w * w + w) + 4 * w : 1;
+	    gt     ? (w * 3 * w + 3 * w) + (w * w + w) + (w * 2 * w + 2 * w) + (2 * w * w + w) + 4 * w
+	    : gine ? own
+	           : 1;
 	return (D * w + w) + c->layers * layer + (w * C + C);
 }
 
@@ -85,15 +90,18 @@ static int64_t embedded_elements(const hg_model_config *c)
 static int64_t expected_elements(const hg_model_config *c)
 {
 	const int64_t h = c->hidden, hh = c->heads * h, hidden = c->layers - 1;
-	if (strcmp(c->name, "gcn") == 0)
+	if (strcmp(c->name, "gcn") == 0 || strcmp(c->name, "sgc") == 0 || strcmp(c->name, "appnp") == 0)
 		return hidden ? (D * h + h) + (hidden - 1) * (h * h + h) + (h * C + C) : D * C + C;
 	if (strcmp(c->name, "gin") == 0) {
 		/* eps, the second matrix, gamma and beta of two norms */
 		const int64_t rest = (c->eps_learnable ? 1 : 0) + h * h + 4 * h;
 		return (D * h + rest) + hidden * (h * h + rest) + (h * C + C);
 	}
-	if (strcmp(c->name, "agnn") == 0 || strcmp(c->name, "gt") == 0)
+	if (strcmp(c->name, "agnn") == 0 || strcmp(c->name, "gt") == 0 || strcmp(c->name, "gine") == 0)
 		return embedded_elements(c);
+	if (strcmp(c->name, "sage") == 0) /* a second matrix */
+		return hidden ? (2 * D * h + h) + (hidden - 1) * (2 * h * h + h) + (2 * h * C + C)
+		              : 2 * D * C + C;
 	const int64_t last = c->out_heads * C;
 	if (strcmp(c->name, "gatv2") == 0) /* R and L with their biases, a, b */
 		return hidden ? (D * 2 * hh + 4 * hh) + (hidden - 1) * (hh * 2 * hh + 4 * hh) +
@@ -122,9 +130,9 @@ static void parameters_are_counted(void)
 			CHECK_MSG(elements(f.params, 0) == expected_elements(&c),
 			          "%s, %d layers: %lld elements, expected %lld", *name, layers,
 			          (long long)elements(f.params, 0), (long long)expected_elements(&c));
-			const int norms = strcmp(*name, "gin") == 0  ? 1
-			                  : strcmp(*name, "gt") == 0 ? c.heads
-			                                             : 0;
+			const int norms = strncmp(*name, "gin", 3) == 0 ? 1
+			                  : strcmp(*name, "gt") == 0    ? c.heads
+			                                                : 0;
 			CHECK_EQ_I(elements(f.params, 1), layers * 4 * 6 * norms);
 			CHECK_EQ_I(hg_model_get_config(model)->layers, layers);
 			hg_model_free(model);
@@ -139,7 +147,9 @@ static void every_model_has_its_info(void)
 		const hg_model_info *info = hg_model_get_info(*name);
 		CHECK(info != NULL);
 		CHECK_STR(info->name, *name);
-		CHECK_EQ_I(info->self_loops, strcmp(*name, "gin") != 0 && strcmp(*name, "gt") != 0);
+		CHECK_EQ_I(info->edge_features, strcmp(*name, "gine") == 0);
+		CHECK_EQ_I(info->self_loops, strncmp(*name, "gin", 3) != 0 && strcmp(*name, "gt") != 0 &&
+		                                 strcmp(*name, "sage") != 0);
 		CHECK_EQ_I(info->heads, strncmp(*name, "gat", 3) == 0 || strcmp(*name, "gt") == 0);
 	}
 	CHECK(!hg_model_get_info("mlp") && !hg_model_get_info(NULL));
@@ -275,6 +285,38 @@ static void graph_tasks_give_a_row_per_graph(void)
 	}
 }
 
+/* The largest attention dropout that a model takes is one with which it can be recorded. The next
+ * number rounds to a threshold with which nothing is kept. */
+static void largest_attention_dropout_is_recorded(void)
+{
+	static const char *const attentive[] = {"gat", "gatv2", "gt"};
+	const hg_policy policy = hg_policy_fp16();
+	for (int k = 0; k < 3; k++) {
+		struct fixture f;
+		hg_model *model = NULL;
+		hg_tape *tape = NULL;
+		hg_model_config c = config_of(attentive[k]);
+		hg_model_input in = HG_MODEL_INPUT_INIT;
+		fixture_open(&f, &policy);
+		c.attention_dropout = 1.0f - 0x1p-17f;
+		CHECK_STATUS(hg_model_create(f.params, &c, &model), HG_ERR_ARG);
+		CHECK_CONTAINS(
+		    hg_context_error(f.ctx),
+		    "attention_dropout is 0.999992, expected 0 <= attention_dropout < 1 - 2^-17");
+		c.attention_dropout = nextafterf(c.attention_dropout, 0.0f);
+		CHECK_OK(hg_model_create(f.params, &c, &model));
+		in.graph = f.graph;
+		in.x = f.x;
+		CHECK_OK(hg_tape_create(f.params, HG_TRAIN, &tape));
+		const hg_var y = hg_model_record(model, tape, &in);
+		CHECK_MSG(hg_tape_compile(tape, y) == HG_OK, "%s", hg_context_error(f.ctx));
+		CHECK_OK(hg_tape_forward(tape));
+		hg_tape_free(tape);
+		hg_model_free(model);
+		fixture_close(&f);
+	}
+}
+
 static void refuse(struct fixture *f, hg_model_config c, const char *field)
 {
 	hg_model *model = NULL;
@@ -334,12 +376,35 @@ static void mistakes_are_refused_by_name(void)
 	c = config_of("gt");
 	c.feature_norm = (hg_feature_norm)2;
 	refuse(&f, c, "feature_norm");
-	c = config_of("gcn");
-	c.norm = (hg_norm)7;
-	refuse(&f, c, "norm");
+	static const char *const scaled[] = {"gcn", "sgc", "appnp"};
+	for (int k = 0; k < 3; k++) {
+		c = config_of(scaled[k]);
+		c.norm = (hg_norm)7;
+		refuse(&f, c, "norm is 7, expected one of hg_norm (0 to 4)");
+		c = config_of(scaled[k]);
+		c.hops = 1001;
+		if (k > 0)
+			refuse(&f, c, "hops is 1001, expected 1 to 1000");
+	}
+	c = config_of("gine");
+	c.edge_features = -1;
+	refuse(&f, c, "gine: edge_features is -1, expected 0 to 2147483647");
+	c = config_of("gine");
+	c.aggregate = HG_NORM_BOTH;
+	refuse(&f, c, "gine: aggregate is 3, expected HG_NORM_NONE (sum) or HG_NORM_RIGHT (mean)");
+	c = config_of("appnp");
+	c.teleport = 1.5f;
+	refuse(&f, c, "teleport is 1.5, expected 0 to 1");
 	c = config_of("gcn");
 	c.readout = 3;
 	refuse(&f, c, "readout");
+	c = config_of("gin");
+	c.readout = HG_REDUCE_SUM;
+	c.readout_layers = (hg_readout_layers)3;
+	refuse(&f, c, "readout_layers is 3, expected one of hg_readout_layers (0 to 2)");
+	c = config_of("gin");
+	c.readout_layers = HG_READOUT_ALL;
+	refuse(&f, c, "readout_layers is 2, but a node task (readout -1) reads nothing out");
 	fixture_close(&f);
 }
 
@@ -390,6 +455,61 @@ static void inputs_that_do_not_fit_are_refused_by_name(void)
 		CHECK_CONTAINS(hg_context_error(f.ctx), k == 0 ? "square" : k == 1 ? "12" : "neither");
 		hg_tape_free(tape);
 	}
+	hg_model_free(model);
+	fixture_close(&f);
+}
+
+/* A GINE that reads attributes of edges needs those of its graph's edges. */
+static void edge_features_that_do_not_fit_are_refused_by_name(void)
+{
+	const hg_policy policy = hg_policy_fp16();
+	struct fixture f;
+	hg_model *model = NULL;
+	hg_model_config c = config_of("gine");
+	c.edge_features = 3;
+	fixture_open(&f, &policy);
+	const int64_t m = hg_graph_edges(f.graph), rows[] = {1, m + 1, m}, cols[] = {3, 3, 4};
+	CHECK_OK(hg_model_create(f.params, &c, &model));
+	for (int k = 0; k < 3; k++) {
+		hg_tape *tape = NULL;
+		hg_tensor *edge_x = NULL;
+		hg_model_input in = HG_MODEL_INPUT_INIT;
+		in.graph = f.graph;
+		in.x = f.x;
+		CHECK_OK(hg_tensor_create(f.ctx, HG_F16, rows[k], cols[k], &edge_x));
+		in.edge_x = k ? edge_x : NULL;
+		CHECK_OK(hg_tape_create(f.params, HG_EVAL, &tape));
+		CHECK_STATUS(hg_tape_compile(tape, hg_model_record(model, tape, &in)),
+		             k ? HG_ERR_SHAPE : HG_ERR_ARG);
+		CHECK_CONTAINS(hg_context_error(f.ctx),
+		               k ? "edge_features 3"
+		                 : "gine: input.edge_x is NULL, the model has edge_features 3");
+		hg_tape_free(tape);
+		hg_tensor_free(edge_x);
+	}
+	hg_model_free(model);
+	fixture_close(&f);
+}
+
+/* A maximum over rows of a sparse matrix has no op. */
+static void input_that_is_sparse_has_no_maximum(void)
+{
+	const hg_policy policy = hg_policy_fp16();
+	struct fixture f;
+	hg_model *model = NULL;
+	hg_tape *tape = NULL;
+	hg_model_input in = HG_MODEL_INPUT_INIT;
+	hg_model_config c = config_of("gin");
+	c.readout = HG_REDUCE_MAX;
+	c.readout_layers = HG_READOUT_ALL;
+	fixture_open(&f, &policy);
+	CHECK_OK(hg_model_create(f.params, &c, &model));
+	CHECK_OK(hg_tape_create(f.params, HG_EVAL, &tape));
+	in.graph = f.graph;
+	in.x_sparse = f.x_sparse;
+	CHECK_STATUS(hg_tape_compile(tape, hg_model_record(model, tape, &in)), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(f.ctx), "give dense ones (HG_UPLOAD_DENSE)");
+	hg_tape_free(tape);
 	hg_model_free(model);
 	fixture_close(&f);
 }
@@ -503,19 +623,23 @@ static void aggregation_is_where_rows_are_cheaper(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(parameters_are_counted),
-	                                         TEST(every_model_has_its_info),
-	                                         TEST(parameters_belong_to_their_layer),
-	                                         TEST(embedding_belongs_to_the_first_layer),
-	                                         TEST(layer_norm_has_no_buffers),
-	                                         TEST(sparse_and_dense_features_agree),
-	                                         TEST(graph_tasks_give_a_row_per_graph),
-	                                         TEST(gat_may_have_many_heads),
-	                                         TEST(mistakes_are_refused_by_name),
-	                                         TEST(failed_model_leaves_no_parameters),
-	                                         TEST(inputs_that_do_not_fit_are_refused_by_name),
-	                                         TEST(recording_mistakes_are_kept_by_the_tape),
-	                                         TEST(shorter_config_is_completed),
-	                                         TEST(aggregation_is_where_rows_are_cheaper)};
+	static const struct test_case cases[] = {
+	    TEST(parameters_are_counted),
+	    TEST(every_model_has_its_info),
+	    TEST(parameters_belong_to_their_layer),
+	    TEST(embedding_belongs_to_the_first_layer),
+	    TEST(layer_norm_has_no_buffers),
+	    TEST(sparse_and_dense_features_agree),
+	    TEST(graph_tasks_give_a_row_per_graph),
+	    TEST(edge_features_that_do_not_fit_are_refused_by_name),
+	    TEST(input_that_is_sparse_has_no_maximum),
+	    TEST(gat_may_have_many_heads),
+	    TEST(largest_attention_dropout_is_recorded),
+	    TEST(mistakes_are_refused_by_name),
+	    TEST(failed_model_leaves_no_parameters),
+	    TEST(inputs_that_do_not_fit_are_refused_by_name),
+	    TEST(recording_mistakes_are_kept_by_the_tape),
+	    TEST(shorter_config_is_completed),
+	    TEST(aggregation_is_where_rows_are_cheaper)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -168,7 +168,8 @@ static void check_parameter(const struct rig *r, const hg_observation *o)
 	free(grad);
 }
 
-static const char *const models[] = {NULL, "gcn", "gin", "gat", "gatv2", "agnn", "gt"};
+static const char *const models[] = {NULL,   "gcn", "gin",  "gat", "gatv2",
+                                     "agnn", "gt",  "sage", "sgc", "appnp"};
 enum { MODELS = sizeof models / sizeof *models };
 
 /* Where all tensors stay until the end of a step, the observer inspects once. Otherwise it inspects
@@ -479,7 +480,8 @@ static size_t arena_of(const char *model, hg_policy policy, int stays)
 }
 
 /* Half precision saves memory, which the observer must not use up. By default it takes at most a
- * 20th of the arena. If all tensors stayed, the arena would be much larger. */
+ * 20th of the arena. If all tensors stayed, the arena would be larger by much more: by a sixth for
+ * gat, whose fused nodes have few results, and by three quarters for others. */
 static void observer_takes_little_memory(void)
 {
 	const hg_policy policies[] = {hg_policy_fp16(), hg_policy_fp16_naive(), hg_policy_fp32()};
@@ -491,7 +493,7 @@ static void observer_takes_little_memory(void)
 			const char *model = models[m] ? models[m] : "two layers";
 			test_note("%s, %s: arena %zu, with the observer %zu, where all stays %zu", model,
 			          policies[p].name, none, by_default, all);
-			CHECK(all > none + none / 4);
+			CHECK(all > none + none / 8);
 			CHECK_MSG(by_default <= none + none / 20, "%s, %s: %zu of %zu", model, policies[p].name,
 			          by_default, none);
 		}

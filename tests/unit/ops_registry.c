@@ -183,6 +183,17 @@ static void plant_tiles_without_unit_edges(struct hg__op *op)
 {
 	op->traits |= HG__TILES;
 }
+static int64_t stages_nothing(const struct hg__node *node, hg_mode mode, int64_t cols)
+{
+	(void)node;
+	(void)mode;
+	(void)cols;
+	return 0;
+}
+static void plant_staged_without_tiles(struct hg__op *op)
+{
+	op->staged = stages_nothing;
+}
 static void plant_counts_without_graph(struct hg__op *op)
 {
 	op->traits |= HG__COUNTS_EDGES;
@@ -207,7 +218,7 @@ static void incomplete_records_are_refused_by_name(void)
 	    {plant_no_backward, "backward is missing"},
 	    {plant_no_cost, "cost is missing"},
 	    {plant_too_many_operands, "operands"},
-	    {plant_same_beyond, "same is 0x20"},
+	    {plant_same_beyond, "same is 0x40"},
 	    {plant_batch_without_graph, "BATCH without GRAPH"},
 	    {plant_no_samples, "0 good and 0 bad samples"},
 	    {plant_samples_without_graph, "is said to be good"},
@@ -221,6 +232,7 @@ static void incomplete_records_are_refused_by_name(void)
 	    {plant_values_beyond, "edges is 0x2"},
 	    {plant_one_type_beyond, "one_type is 0x2"},
 	    {plant_tiles_without_unit_edges, "TILES without UNIT_EDGES"},
+	    {plant_staged_without_tiles, "staged without TILES"},
 	    {plant_counts_without_graph, "COUNTS_EDGES without GRAPH"},
 	    {plant_ends_without_names, "scores of both ends have names"},
 	};

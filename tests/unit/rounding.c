@@ -12,7 +12,13 @@
 #include "precision/half.h"
 
 /* Large enough for teams of several threads (kernels/cpu/team.h). */
-enum { N = 3000, M = 60000, D = 32, C = 5, EPOCHS = 4 };
+enum {
+	N = TEST_SHARE(3000, 1500),
+	M = TEST_SHARE(60000, 20000),
+	D = 32,
+	C = 5,
+	EPOCHS = TEST_SHARE(4, 1)
+};
 
 static struct planted make_task(void)
 {

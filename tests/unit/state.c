@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "autograd/param.h"
+#include "nn/train.h"
 #include "small_run.h"
 #include "unit/capturing.h"
 #include "unit/faulty.h"
@@ -57,6 +58,32 @@ static void promotions_are_part_of_the_state(void)
 	}
 }
 
+/* Tapes that are recorded again after the best epoch round elsewhere. The report is then of these
+ * tapes: what a prediction gives. Here weights outgrow their bounds while the run gets worse. */
+static void reports_are_of_the_final_tapes(void)
+{
+	static struct small_run r;
+	static int32_t row[SMALL_N];
+	hg_train_config c = small_config("gcn", "fp16");
+	c.eval_every = 1;
+	c.epochs = 30;
+	c.optim.lr = 1.5f;
+	small_open(&r, test_context(), c);
+	small_train(&r);
+	CHECK_MSG(r.train->recordings > r.train->best_recording, "%lld recordings, best in %lld",
+	          (long long)r.train->recordings, (long long)r.train->best_recording);
+	CHECK_OK(hg_train_predict(r.train, row, NULL));
+	int right = 0, counted = 0;
+	for (int i = 40; i < 70; i++) { /* the validation set and the labels of small_open */
+		counted++;
+		right += row[i] == i % SMALL_C;
+	}
+	const double accuracy = (double)right / (double)counted;
+	CHECK_MSG(memcmp(&accuracy, &r.report.best_val_accuracy, sizeof accuracy) == 0,
+	          "reported %.9g, found %.9g", r.report.best_val_accuracy, accuracy);
+	small_close(&r);
+}
+
 static void every_optimiser_can_be_resumed(void)
 {
 	hg_train_config c = small_config("gcn", "fp16");
@@ -88,10 +115,22 @@ static void state_is_that_of_the_last_step(void)
 	CHECK_OK(hg_train_set_state(b.train, last));
 	hg_state *same = small_state(&b);
 	check_same_state(last, same, 1);
+	check_same_best(last, same);
+	check_same_history(last, same);
+	CHECK_EQ_I(last->best.step, a.report.best_epoch); /* no step was skipped */
+	CHECK_EQ_I(last->epochs, a.report.epochs_run);
+	const double best = hg_state_accuracy(&last->best, 1);
+	CHECK(memcmp(&best, &a.report.best_val_accuracy, sizeof best) == 0);
+	CHECK(last->best.metric == HG_METRIC_ACCURACY &&
+	      memcmp(&best, &last->best.value[1], sizeof best) == 0 && isnan(last->best.value[2]));
+	CHECK(isnan(hg_state_accuracy(&last->best, 2)) && isnan(hg_state_accuracy(&last->best, 3)) &&
+	      isnan(hg_state_accuracy(NULL, 0)));
+	CHECK(memcmp(&last->epoch[29].loss, &a.report.final_loss, sizeof(double)) == 0);
 	float shown[SMALL_D * 16];
 	hg_param *weight = hg_params_at(hg_train_params(a.train), 0);
 	CHECK_OK(hg_tensor_download(hg_param_master(weight), shown, HG_F32));
 	CHECK(memcmp(shown, last->tensor[0].master, sizeof shown) != 0);
+	CHECK(memcmp(shown, last->tensor[0].best, sizeof shown) == 0);
 	CHECK_OK(hg_train_set_state(a.train, last));
 	CHECK_OK(hg_tensor_download(hg_param_master(weight), shown, HG_F32));
 	CHECK(memcmp(shown, last->tensor[0].master, sizeof shown) == 0);
@@ -211,6 +250,31 @@ static void step_negative(hg_state *s)
 {
 	s->step = -1;
 }
+static void best_negative(hg_state *s)
+{
+	s->best.step = -1;
+}
+static void best_too_good(hg_state *s)
+{
+	s->best.right[2] = s->best.counted[2] + 1;
+}
+static void best_by_nothing(hg_state *s)
+{
+	s->best.metric = HG_METRIC_NONE;
+}
+static void best_unknown(hg_state *s)
+{
+	s->best.step = 0;
+}
+static void best_lost(hg_state *s)
+{
+	free(s->tensor[1].best);
+	s->tensor[1].best = NULL;
+}
+static void epochs_descend(hg_state *s)
+{
+	s->epoch[1].step = s->epoch[0].step;
+}
 
 static const struct {
 	void (*spoil)(hg_state *state);
@@ -234,6 +298,12 @@ static const struct {
      "the state: the swish of conv0 was promoted to f32, and this library has no such op"},
     {reach_nan, HG_ERR_ARG, "a tensor's reach is not above 0"},
     {step_negative, HG_ERR_ARG, "step counter"},
+    {best_negative, HG_ERR_ARG, "the best epoch is out of its range"},
+    {best_too_good, HG_ERR_ARG, "the best epoch is out of its range"},
+    {best_by_nothing, HG_ERR_ARG, "the best epoch is out of its range"},
+    {best_unknown, HG_ERR_ARG, "there are weights of a best epoch, but no best epoch"},
+    {best_lost, HG_ERR_ARG, "some tensors lack a weight of the best epoch"},
+    {epochs_descend, HG_ERR_ARG, "the steps of its history do not ascend"},
 };
 
 static void refused_states_change_nothing(void)
@@ -255,6 +325,8 @@ static void refused_states_change_nothing(void)
 		hg_state_free(state);
 		state = small_state(&r);
 		check_same_state(before, state, 1);
+		check_same_best(before, state);
+		check_same_history(before, state);
 		hg_state_free(state);
 	}
 	CHECK_STATUS(hg_train_set_state(r.train, NULL), HG_ERR_ARG);
@@ -381,6 +453,20 @@ static void states_are_built_by_calls(void)
 	node.shift = 0;
 	node.nth = -1;
 	CHECK_STATUS(hg_state_add_promotion(s, &node), HG_ERR_ARG);
+	hg_state_epoch epoch = {.step = 0};
+	CHECK_STATUS(hg_state_add_epoch(s, &epoch), HG_ERR_ARG);
+	epoch.step = 3;
+	CHECK_OK(hg_state_add_epoch(s, &epoch));
+	CHECK_STATUS(hg_state_add_epoch(s, &epoch), HG_ERR_ARG);
+	CHECK_STATUS(hg_state_add_epoch(s, NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_state_add_best(s), HG_ERR_ARG); /* no best epoch */
+	s->best.step = 1;
+	s->best.metric = HG_METRIC_ACCURACY;
+	s->tensor[7].master[0] = 7.0f;
+	CHECK_OK(hg_state_add_best(s));
+	CHECK(s->tensor[7].best[0] > 6.0f && s->tensor[39].best);
+	CHECK_STATUS(hg_state_add_best(s), HG_ERR_ARG);
+	CHECK_STATUS(hg_state_add_best(NULL), HG_ERR_ARG);
 	memset(setting.name, 'x', sizeof setting.name); /* not terminated */
 	CHECK_STATUS(hg_state_add_setting(s, &setting), HG_ERR_ARG);
 	CHECK(s->tensors == 40 && s->settings == 1 && hg_state_find_setting(s, "seed")->integer == 3);
@@ -403,6 +489,10 @@ static void failed_allocations_change_nothing(void)
 	other->tensor[0].master[0] = 9.0f;
 	/* Because of this promotion, the tapes have to be recorded again. */
 	CHECK_OK(hg_state_add_promotion(other, &node));
+	CHECK_OK(hg_state_add_epoch(other, &(hg_state_epoch){.step = 2}));
+	other->best.step = 1;
+	other->best.metric = HG_METRIC_ACCURACY;
+	CHECK_OK(hg_state_add_best(other));
 	hg_status status = HG_ERR_NOMEM;
 	for (int64_t k = 0; status == HG_ERR_NOMEM; k++) {
 		f.calls = 0;
@@ -411,6 +501,8 @@ static void failed_allocations_change_nothing(void)
 		f.fail_at = -1;
 		hg_state *after = small_state(&r);
 		check_same_state(status == HG_OK ? other : before, after, 1);
+		check_same_best(status == HG_OK ? other : before, after);
+		check_same_history(status == HG_OK ? other : before, after);
 		hg_state_free(after);
 		CHECK(k < 1000);
 	}
@@ -441,6 +533,7 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 	    TEST(resumed_runs_have_the_same_bits),
 	    TEST(promotions_are_part_of_the_state),
+	    TEST(reports_are_of_the_final_tapes),
 	    TEST(every_optimiser_can_be_resumed),
 	    TEST(state_is_that_of_the_last_step),
 	    TEST(nonfinite_weights_are_taken_over),

@@ -243,13 +243,14 @@ static void nan_loss_is_never_the_best(void)
 {
 	static const float losses[4] = {NAN, 2.0f, NAN, 1.0f};
 	static const int64_t best[4] = {1, 2, 2, 4};
+	static const double metric[HG__SPLITS];
 	const struct hg__counts counts = {.counted = {[HG__SPLIT_VAL] = 4}};
 	struct hg__board board = {
-	    .epochs = 4, .every = 1, .validates = 1, .top_accuracy = -INFINITY, .low_loss = INFINITY};
+	    .epochs = 4, .every = 1, .validates = 1, .top_metric = -INFINITY, .low_loss = INFINITY};
 	struct hg__step step = {0};
 	for (int k = 0; k < 4; k++) {
 		step.step = k + 1;
-		hg__board_note(&board, &step, &counts, losses[k]);
+		hg__board_note(&board, &step, &counts, metric, losses[k]);
 		CHECK_EQ_I(board.best.epoch, best[k]);
 		CHECK_EQ_I(board.keep, best[k] == k + 1);
 	}

@@ -86,6 +86,7 @@ static void epochs_in_one_launch_give_the_same_results(void)
 	    {"gin", 60, 0, 3, 0x1p16f},  {"gin", 9, 0, 20, 0x1p40f},   {"gat", 60, 0, 11, 0x1p16f},
 	    {"gat", 7, 3, 0, 0x1p40f},   {"gatv2", 9, 0, 20, 0x1p40f}, {"gt", 9, 0, 20, 0x1p40f}};
 	static const int per_launch[] = {0, 1, 7, 16};
+	enum { COUNTS = sizeof per_launch / sizeof per_launch[0] };
 	static struct record alone, together;
 	struct planted t = task_make();
 	for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
@@ -97,12 +98,12 @@ static void epochs_in_one_launch_give_the_same_results(void)
 		if (runs[i].patience)
 			c.optim.lr = 0.5f; /* too large for the run to improve for long */
 		record_run(&alone, test_context(), &t, c, runs[i].stop_at, 1, 1);
-		for (size_t k = 0; k < sizeof per_launch / sizeof per_launch[0]; k++) {
+		for (size_t k = 0; k < COUNTS; k += TEST_SHARE(1, 2)) {
 			record_run(&together, test_context(), &t, c, runs[i].stop_at, 0, per_launch[k]);
 			check_same_record(&alone, &together, i, per_launch[k]);
 		}
 		record_run(&alone, capturing_context(), &t, c, runs[i].stop_at, 1, 1);
-		for (size_t k = 0; k < sizeof per_launch / sizeof per_launch[0]; k++) {
+		for (size_t k = 0; k < COUNTS; k += TEST_SHARE(1, 2)) {
 			record_run(&together, capturing_context(), &t, c, runs[i].stop_at, 0, per_launch[k]);
 			check_same_record(&alone, &together, i, per_launch[k]);
 		}

@@ -135,6 +135,7 @@ static void edge_kernels_refuse_integers(void)
 	        .heads = 1, .scale = 1.0f);
 	REFUSED(&o, sddmm_add, sddmm_add_args, .csr = csr, .a = o.column, .b = o.column,
 	        .e = o.bad_edges);
+	REFUSED(&o, gather, gather_args, .csr = csr, .x = o.column, .z = o.bad_edges, .alpha = 1.0f);
 	REFUSED(&o, edge_softmax, edge_softmax_args, .csr = csr, .e = o.bad_edges, .p = o.edges);
 	REFUSED(&o, edge_softmax_back, edge_softmax_back_args, .csr = csr, .p = o.edges,
 	        .dp = o.bad_edges, .de = o.edges);
@@ -151,10 +152,22 @@ static void integers_have_one_type(void)
 	CHECK_CONTAINS(hg_context_error(o.ctx), "labels of f32; supported is i32");
 	REFUSED(&o, softmax_xent_back, softmax_xent_back_args, .x = o.x, .label = o.column,
 	        .count = o.one, .dloss = o.one, .dx = o.y);
+	struct hg__mat label = o.arg;
+	label.cols = label.ld = 1;
+	REFUSED(&o, softmax_xent, softmax_xent_args, .x = o.x, .label = label, .loss = o.one,
+	        .count = o.one, .weight = o.arg);
+	CHECK_CONTAINS(hg_context_error(o.ctx), "weights of i32; supported is f32");
+	REFUSED(&o, softmax_xent_back, softmax_xent_back_args, .x = o.x, .label = label, .count = o.one,
+	        .dloss = o.one, .dx = o.y, .weight = o.arg);
+	REFUSED(&o, pointwise_loss, pointwise_loss_args, .kind = HG__BCE_WEIGHTED, .x = o.x,
+	        .target = o.z, .loss = o.one, .count = o.one, .weight = o.arg);
+	REFUSED(&o, pointwise_loss_back, pointwise_loss_back_args, .kind = HG__BCE_WEIGHTED, .x = o.x,
+	        .target = o.z, .count = o.one, .dloss = o.one, .dx = o.y, .weight = o.arg);
 	REFUSED(&o, scores, scores_args, .x = o.x, .label = o.column);
 	REFUSED(&o, spmm_max, spmm_max_args, .csr = o.csr, .x = o.x, .y = o.y, .arg = o.z);
 	REFUSED(&o, spmm_max_back, spmm_max_back_args, .csr = o.csr, .csr_t = o.csr_t, .dy = o.x,
 	        .arg = o.z, .dx = o.y);
+	REFUSED(&o, gather, gather_args, .csr = o.csr, .x = o.column, .z = o.edges, .arg = o.column);
 	operands_close(&o);
 }
 
@@ -239,9 +252,10 @@ static void every_number_has_a_function(void)
 	}
 	for (int i = 0; i < HG__POINTWISE_COUNT; i++) {
 		ACCEPTED(&o, pointwise_loss, pointwise_loss_args, .kind = (hg__pointwise)i, .x = o.x,
-		         .target = o.z, .loss = o.one, .count = o.one);
+		         .target = o.z, .loss = o.one, .count = o.one, .weight = o.row);
 		ACCEPTED(&o, pointwise_loss_back, pointwise_loss_back_args, .kind = (hg__pointwise)i,
-		         .x = o.x, .target = o.z, .count = o.one, .dloss = o.one, .dx = o.y);
+		         .x = o.x, .target = o.z, .count = o.one, .dloss = o.one, .dx = o.y,
+		         .weight = o.row);
 	}
 	operands_close(&o);
 }
