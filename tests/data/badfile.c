@@ -298,6 +298,71 @@ static void label_count(hid_t f)
 {
 	put_i64(f, "nodes/label", 5, (const int64_t[]){0, 1, 2, 0, 0});
 }
+static void edge_rows(hid_t f)
+{
+	const float values[20] = {0};
+	const hsize_t n[2] = {10, 2};
+	put(f, "edges/feat", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, 2, n, values);
+}
+static void edge_vector(hid_t f)
+{
+	const float values[11] = {0};
+	const hsize_t n = 11;
+	put(f, "edges/feat", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, 1, &n, values);
+}
+static void edge_huge(hid_t f)
+{
+	double values[22] = {0};
+	const hsize_t n[2] = {11, 2};
+	values[5] = -1e39;
+	put(f, "edges/feat", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 2, n, values);
+}
+static void edge_nan(hid_t f)
+{
+	float values[22] = {0};
+	const hsize_t n[2] = {11, 2};
+	values[5] = NAN;
+	put(f, "edges/feat", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, 2, n, values);
+}
+static void edge_label_rows(hid_t f)
+{
+	put_i64(f, "edges/label", 2, (const int64_t[]){0, 1});
+}
+static void edge_label_float(hid_t f)
+{
+	const float values[11] = {0};
+	const hsize_t n = 11;
+	put(f, "edges/label", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, 1, &n, values);
+}
+static void edge_label_beyond(hid_t f)
+{
+	put_i64(f, "edges/label", 11, (const int64_t[]){0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5});
+}
+static void edge_label_wraps(hid_t f)
+{
+	put_i64(f, "edges/label", 11, (const int64_t[11]){INT64_C(1) << 32});
+}
+static void edge_label_far(hid_t f)
+{
+	CHECK(H5Adelete(f, "num_edge_classes") >= 0);
+	put_i64(f, "edges/label", 11, (const int64_t[]){0, 0, 99, -1, 0, 0, 0, 0, 0, 0, 0});
+}
+static void edge_classes_wrap(hid_t f)
+{
+	const hid_t space = H5Screate(H5S_SCALAR);
+	CHECK(H5Adelete(f, "num_edge_classes") >= 0);
+	const hid_t attribute =
+	    H5Acreate2(f, "num_edge_classes", H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+	CHECK(attribute >= 0 &&
+	      H5Awrite(attribute, H5T_NATIVE_INT64, &(int64_t){INT64_C(1) << 32}) >= 0);
+	H5Aclose(attribute);
+	H5Sclose(space);
+}
+static void edges_not_a_group(hid_t f)
+{
+	drop(f, "edges");
+	put_i64(f, "edges", 1, (const int64_t[]){1});
+}
 static void mask_two(hid_t f)
 {
 	put_i64(f, "nodes/train_mask", 6, (const int64_t[]){0, 2, 0, 0, 0, 0});
@@ -417,6 +482,23 @@ static const struct {
      "that is intended, add the attribute num_classes"},
     {label_float, HG_ERR_FORMAT, "/nodes/label: elements are of type float"},
     {label_count, HG_ERR_FORMAT, "/nodes/label: has 5 rows, but there are 6 nodes"},
+    {edge_rows, HG_ERR_FORMAT, "/edges/feat: has 10 rows, but there are 11 edges"},
+    {edge_vector, HG_ERR_FORMAT, "/edges/feat: has 1 dimensions, expected 2"},
+    {edge_huge, HG_ERR_RANGE, "/edges/feat: row 2, column 1 is -1e+39, too large for f32"},
+    {edge_nan, HG_ERR_RANGE,
+     "edge features: the edge from node 0 to node 1 has nan in column 1, not a finite number"},
+    {edge_label_rows, HG_ERR_FORMAT, "/edges/label: has 2 rows, but there are 11 edges"},
+    {edge_label_float, HG_ERR_FORMAT,
+     "/edges/label: elements are of type float (4 bytes), expected integer"},
+    {edge_label_beyond, HG_ERR_FORMAT,
+     "edge labels: the edge from node 4 to node 4 has label 5, but there are 5"},
+    {edge_label_wraps, HG_ERR_FORMAT, "/edges/label: value 4294967296 at 0 is not in"},
+    {edge_label_far, HG_ERR_FORMAT,
+     "edge labels: edge 2 has label 99, which makes 100 labels of 10 labelled edges; if that is "
+     "intended, add the attribute num_edge_classes"},
+    {edge_classes_wrap, HG_ERR_FORMAT,
+     "/: attribute num_edge_classes is 4294967296, not in [0, 2147483647]"},
+    {edges_not_a_group, HG_ERR_FORMAT, "/edges: not a group that can be read"},
     {mask_two, HG_ERR_FORMAT, "/nodes/train_mask: value 2 at 1 is not in [0, 1]"},
     {mask_overlap, HG_ERR_FORMAT, "splits: node 5 is in train and in test"},
     {split_out_of_range, HG_ERR_FORMAT, "/split/valid: value 6 at 1 is not in [0, 5]"},

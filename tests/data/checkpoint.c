@@ -67,7 +67,10 @@ static void states_come_back_bit_for_bit(void)
 	must_write_state(state, scratch(0, "odd.h5"));
 	hg_state *back = must_read_state(scratch(0, "odd.h5"));
 	check_same_state(state, back, 1);
+	check_same_best(state, back);
+	check_same_history(state, back);
 	CHECK_EQ_I(state->settings, back->settings);
+	CHECK(state->best.step > 0 && state->epochs == 2);
 	CHECK_STR(back->origin, scratch(0, "odd.h5"));
 	hg_state_free(back);
 	hg_state_free(state);

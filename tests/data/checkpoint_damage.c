@@ -230,10 +230,91 @@ static void claims_terabytes(hid_t f)
 	H5Sclose(space);
 }
 
+static void no_best_epoch(hid_t f)
+{
+	drop_attribute(f, "/best", "step");
+}
+static void no_best_accuracy(hid_t f)
+{
+	drop_attribute(f, "/best", "test_right");
+}
+static void no_best_metric(hid_t f)
+{
+	drop_attribute(f, "/best", "metric");
+}
+static void other_best_metric(hid_t f)
+{
+	put_text(f, "/best", "metric", "luck");
+}
+static void no_best_value(hid_t f)
+{
+	drop_attribute(f, "/best", "val_metric");
+}
+static void best_epoch_zero(hid_t f)
+{
+	put_integer(f, "/best", "step", 0);
+}
+static void best_rights_too_many(hid_t f)
+{
+	put_integer(f, "/best", "val_right", 1000);
+}
+static void no_best_loss(hid_t f)
+{
+	drop_attribute(f, "/best", "loss");
+}
+static void text_best_loss(hid_t f)
+{
+	put_text(f, "/best", "loss", "0.5");
+}
+static void other_best(hid_t f)
+{
+	put_zeros(f, "best/conv0.weight", H5T_IEEE_F32LE, 2, 16, 11);
+}
+static void one_best_less(hid_t f)
+{
+	drop(f, "best/conv0.weight");
+}
+static void one_best_renamed(hid_t f)
+{
+	drop(f, "best/conv0.weight");
+	put_zeros(f, "best/conv7.weight", H5T_IEEE_F32LE, 2, 11, 16);
+}
+static void no_history_step(hid_t f)
+{
+	drop(f, "history/step");
+}
+static void descending_history(hid_t f)
+{
+	put_zeros(f, "history/step", H5T_STD_I64LE, 1, 2, 0);
+}
+static void short_losses(hid_t f)
+{
+	put_zeros(f, "history/loss", H5T_IEEE_F64LE, 1, 1, 0);
+}
+static void text_losses(hid_t f)
+{
+	put_zeros(f, "history/loss", H5T_C_S1, 1, 2, 0);
+}
+static void no_plateau_best(hid_t f)
+{
+	drop_attribute(f, "/plateau", "best");
+}
+static void no_plateau_drops(hid_t f)
+{
+	drop_attribute(f, "/plateau", "drops");
+}
+static void long_plateau(hid_t f)
+{
+	put_integer(f, "/plateau", "waited", 8); /* in 7 evaluations */
+}
+
 static const struct {
 	void (*spoil)(hid_t file);
 	const char *part;
 } damages[] = {
+    {no_plateau_best, "/plateau: attribute best is missing"},
+    {no_plateau_drops, "/plateau: attribute drops is missing"},
+    {long_plateau, "the counts of the plateau are out of their range"},
     {dataset_format,
      "/: attribute format is halfgraph, expected halfgraph-checkpoint: not a HalfGraph checkpoint"},
     {newer_version, "format_version is 2.0; this reader knows 1.x"},
@@ -272,6 +353,22 @@ static const struct {
     {orphan_moment, "/moment1: has 5 members, and 4 of them belong to a parameter"},
     {second_without_first, "/moment2: has 4 members, and 3 of them belong to a parameter"},
     {claims_terabytes, "/params/conv0.weight: declares "},
+    {no_best_epoch, "/best: attribute step is missing"},
+    {no_best_accuracy, "/best: attribute test_right is missing"},
+    {no_best_metric, "/best: attribute metric is missing"},
+    {other_best_metric, "/best: attribute metric is \"luck\", not the name of a metric"},
+    {no_best_value, "/best: attribute val_metric is missing"},
+    {best_epoch_zero, "/best: attribute step is below 1"},
+    {best_rights_too_many, "the best epoch is out of its range"},
+    {no_best_loss, "/best: attribute loss is missing"},
+    {text_best_loss, "/best: attribute loss is not one number"},
+    {other_best, "/best/conv0.weight: is [16, 11], its parameter [11, 16]"},
+    {one_best_less, "/best: has 3 members, expected none or one for each of 4 parameters"},
+    {one_best_renamed, "/best/conv0.weight: no such dataset"},
+    {no_history_step, "/history/step: no such dataset"},
+    {descending_history, "/history/step: value 0 at 0 is not in"},
+    {short_losses, "/history/loss: has 1 elements, /history/step has 2"},
+    {text_losses, "/history/loss: elements are of type text (1 bytes), expected float"},
 };
 
 static void must_not_read_state(const char *path, hg_status status, const char *part)
@@ -310,6 +407,38 @@ static void each_damage_is_refused_by_name(void)
 	must_not_read_state(scratch(0, "text.h5"), HG_ERR_FORMAT, "not an HDF5 file");
 }
 
+/* A file of version 1.0 has neither a best epoch nor a history, and does not tell how the data was
+ * prepared. A run goes on from it, and does not call that a difference. */
+static void files_of_the_first_version_are_read(void)
+{
+	static struct small_run r;
+	hg_state *state = odd_state();
+	char message[HG_DATA_MESSAGE] = "";
+	const char *path = scratch(0, "first.h5");
+	must_write_state(state, path);
+	unseal(path);
+	const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+	put_text(file, "/", "format_version", "1.0");
+	drop(file, "best");
+	drop(file, "history");
+	drop_attribute(file, "/settings", "data.rows_normalized");
+	drop_attribute(file, "/settings", "data.self_loops");
+	drop_attribute(file, "/settings", "data.unweighted");
+	drop_attribute(file, "/settings", "data.targets");
+	H5Fclose(file);
+	hg_state *back = must_read_state(path);
+	check_same_state(back, state, 0);
+	CHECK(back->best.step == 0 && back->epochs == 0 && !back->tensor[0].best);
+	hg_train_config c = small_config("gcn", "fp16");
+	c.epochs = 2;
+	small_open(&r, test_context(), c);
+	CHECK_MSG(hg_checkpoint_load(path, r.train, message) == HG_OK, "%s", message);
+	small_train(&r);
+	small_close(&r);
+	hg_state_free(back);
+	hg_state_free(state);
+}
+
 /* A file of a later version 1.x may have settings, attributes and groups that this reader does not
  * know. */
 static void unknown_members_are_ignored(void)
@@ -322,10 +451,11 @@ static void unknown_members_are_ignored(void)
 	put_text(file, "/", "format_version", "1.7");
 	put_text(file, "/settings", "model.colour", "blue");
 	put_integer(file, "/params/conv0.weight", "promoted", 1);
-	H5Gclose(H5Gcreate2(file, "best", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+	H5Gclose(H5Gcreate2(file, "ensemble", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
 	H5Fclose(file);
 	hg_state *back = must_read_state(path);
 	check_same_state(state, back, 1);
+	check_same_best(state, back);
 	CHECK_EQ_I(back->settings, state->settings + 1);
 	hg_state_free(back);
 	hg_state_free(state);
@@ -435,11 +565,9 @@ static void flipped_bits_are_found(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(each_damage_is_refused_by_name),
-	    TEST(unknown_members_are_ignored),
-	    TEST(changed_weights_are_read_when_sealed),
-	    TEST(truncated_files_are_refused),
-	    TEST(flipped_bits_are_found),
+	    TEST(each_damage_is_refused_by_name), TEST(files_of_the_first_version_are_read),
+	    TEST(unknown_members_are_ignored),    TEST(changed_weights_are_read_when_sealed),
+	    TEST(truncated_files_are_refused),    TEST(flipped_bits_are_found),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -60,6 +60,40 @@ static void break_weight(hg_dataset *d)
 {
 	d->weight[10] = INFINITY;
 }
+static void break_edge_columns(hg_dataset *d)
+{
+	d->edge_features = 0;
+}
+static void break_edge_matrix(hg_dataset *d)
+{
+	free(d->edge_feat);
+	d->edge_feat = NULL;
+}
+static void break_edge_width(hg_dataset *d)
+{
+	d->edge_features = (int64_t)INT32_MAX + 1;
+}
+static void break_edge_feature(hg_dataset *d)
+{
+	d->edge_feat[9] = NAN;
+}
+static void break_last_edge_feature(hg_dataset *d)
+{
+	d->edge_feat[21] = -INFINITY;
+}
+static void break_edge_label(hg_dataset *d)
+{
+	d->edge_label[7] = 5;
+}
+static void break_edge_classes(hg_dataset *d)
+{
+	d->edge_classes = -1;
+}
+static void break_edge_labels(hg_dataset *d)
+{
+	free(d->edge_label);
+	d->edge_label = NULL;
+}
 static void break_feature(hg_dataset *d)
 {
 	((float *)d->feat)[3 * 4 + 1] = NAN;
@@ -104,6 +138,19 @@ static const struct {
     {break_negative_column, HG_ERR_FORMAT, "index -1 at entry 0"},
     {break_duplicate, HG_ERR_FORMAT, "columns of row 0 are not strictly ascending: 1 after 1"},
     {break_weight, HG_ERR_FORMAT, "weight inf at row 4, column 4 is not finite"},
+    {break_edge_columns, HG_ERR_FORMAT,
+     "here: edge features: 0 columns need a matrix, and a matrix 1 to 2147483647 columns"},
+    {break_edge_matrix, HG_ERR_FORMAT, "here: edge features: 2 columns need a matrix"},
+    {break_edge_width, HG_ERR_FORMAT, "here: edge features: 2147483648 columns need a matrix"},
+    {break_edge_feature, HG_ERR_RANGE,
+     "here: edge features: the edge from node 3 to node 1 has nan in column 1, not a finite "
+     "number"},
+    {break_last_edge_feature, HG_ERR_RANGE,
+     "edge features: the edge from node 4 to node 4 has -inf in column 1"},
+    {break_edge_label, HG_ERR_FORMAT,
+     "here: edge labels: the edge from node 1 to node 3 has label 5, but there are 5"},
+    {break_edge_classes, HG_ERR_FORMAT, "here: edge labels: -1 classes need edge_label"},
+    {break_edge_labels, HG_ERR_FORMAT, "here: edge labels: 5 classes need edge_label"},
     {break_feature, HG_ERR_RANGE, "here: features: row 4, column 1 is nan"},
     {break_half, HG_ERR_RANGE,
      "here: features: row 1, column 2 is inf, not a finite number (f16 ends at 65504)"},

@@ -16,18 +16,28 @@ with h5py.File(sys.argv[1]) as f:
     assert f["nodes/feat"][4, 1] == -65504 and f["nodes/feat"].attrs["amax"] == 65504
     assert f["graph/indices_1"][:].tolist() == [1, 2, 0, 2, 3, 0, 1, 1, 4, 3, 4]
     assert f["nodes/orig_id"][5] == 2**40
+    assert f["nodes/target"].dtype == np.dtype("<f4") and f["nodes/target"].shape == (6, 2)
+    assert f["edges/feat"].dtype == np.dtype("<f4") and f["edges/feat"].shape == (11, 2)
+    assert f["edges/feat"][9, 0] == 65504 and f["edges/feat"][10, 1] == -100
+    assert f["edges/label"].dtype == np.dtype("<i4")
+    assert f["edges/label"][:].tolist() == [0, 1, 2, 3, -1, 1, 1, 0, 2, 2, 3]
+    assert f.attrs["format_version"] == "1.1" and f.attrs["num_edge_classes"] == 5
     assert f.attrs["name"] == "small" and f.attrs["num_classes"] == 3
     with h5py.File(sys.argv[2], "w") as g:
-        for key in ("format", "format_version", "name", "num_classes"):
+        for key in ("format", "format_version", "name", "num_classes", "num_edge_classes"):
             g.attrs[key] = f.attrs[key]
         g.create_group("graph").attrs["binsparse"] = f["graph"].attrs["binsparse"]
         for key in ("pointers_to_1", "indices_1", "values"):
             g["graph"][key] = f["graph"][key][:]
+        edges = g.create_group("edges")
+        edges["feat"] = f["edges/feat"][:].astype("f8")
+        edges.create_dataset("label", data=f["edges/label"][:].astype("i1"), chunks=(3,))
         nodes = g.create_group("nodes")
         nodes["feat"] = f["nodes/feat"][:]
         nodes.create_dataset(
             "label", data=f["nodes/label"][:], chunks=(2,), compression="gzip", fletcher32=True
         )
+        nodes["target"] = f["nodes/target"][:]
         nodes["orig_id"] = f["nodes/orig_id"][:]
         for key in ("train_mask", "val_mask", "test_mask"):
             nodes[key] = f["nodes"][key][:].astype(bool)

@@ -106,6 +106,8 @@ static void importers_read_a_decimal_point(void)
 	    "mtx",
 	    file_of("real.mtx",
 	            "%%MATRIXMARKET MATRIX COORDINATE REAL GENERAL\n2 2 2\n1 2 0.5\n2 1 -1.25\n"));
+	same_in_both("gin", file_of("g.txt", "1\n2 0\n0 1 1 1.5 2.25\n0 0 -1e-3 4\n"));
+	same_in_both("metis", file_of("g.graph", "2 1 1\n2 0.5\n1 0.5\n"));
 	same_in_both("mtx",
 	             file_of("integer.mtx",
 	                     "%%MatrixMarket matrix coordinate INTEGER symmetric\n2 2 1\n2 1 3\n"));

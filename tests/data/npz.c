@@ -218,6 +218,10 @@ static void split_range(struct npz_out *o)
 {
 	array(o, "val_idx", "<i8", "(1,)", (const int64_t[]){4}, 8);
 }
+static void split_mask(struct npz_out *o)
+{
+	array(o, "val_idx", "|b1", "(4,)", "\0\1\0", 4);
+}
 static void split_overlap(struct npz_out *o)
 {
 	array(o, "val_idx", "<i8", "(2,)", (const int64_t[]){1, 0}, 16);
@@ -316,6 +320,7 @@ static const struct {
     {text_labels, HG_ERR_FORMAT, "member labels.npy: dtype <U1 is not supported"},
     {complex_data, HG_ERR_FORMAT, "member attr_data.npy: dtype <c8 is not supported"},
     {split_range, HG_ERR_FORMAT, "member val_idx.npy: value 4 at 0 is not in [0, 3]"},
+    {split_mask, HG_ERR_FORMAT, "member val_idx.npy: is of booleans, expected integers"},
     {split_overlap, HG_ERR_FORMAT, "splits: node 0 is in train and in val"},
     {label_count, HG_ERR_FORMAT, "member labels.npy: has 3 rows, but the graph has 4 nodes"},
     {label_wide, HG_ERR_FORMAT, "member labels.npy: value 18446744073709551615 at 1 is not in"},

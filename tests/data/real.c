@@ -144,6 +144,55 @@ static void csv_edges_are_read(void)
 	hg_dataset_free(d);
 }
 
+static int32_t label_of(const hg_dataset *d, int64_t i, int64_t j)
+{
+	for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++)
+		if (d->col[e] == j)
+			return d->edge_label[e];
+	return -2;
+}
+
+/* Four types of bonds, as often as published, and the same in both directions, also after the atoms
+ * are reordered. */
+static void check_bonds(hg_dataset *d, const int64_t published[4])
+{
+	char message[HG_DATA_MESSAGE] = "";
+	for (int reordered = 0; reordered < 2; reordered++) {
+		int64_t bonds[4] = {0, 0, 0, 0};
+		CHECK(d->edge_classes == 4 && !d->edge_feat);
+		for (int64_t i = 0; i < d->nodes; i++)
+			for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++) {
+				bonds[d->edge_label[e]]++;
+				CHECK_EQ_I(label_of(d, d->col[e], i), d->edge_label[e]);
+			}
+		CHECK(memcmp(bonds, published, sizeof bonds) == 0);
+		CHECK_OK(hg_dataset_reorder(d, "community", NULL, NULL, message));
+	}
+}
+
+static void molecules_have_real_targets(void)
+{
+	hg_dataset *d = must_import("tu", real("zinc/ZINC12K_tu.zip"));
+	CHECK(d->graphs == 12000 && d->nodes == 278066 && d->edges == 598292);
+	CHECK(d->targets == 2 && d->label == NULL && d->features == 13);
+	double sum = 0;
+	for (int64_t g = 0; g < d->graphs; g++)
+		sum += (double)d->target[2 * g];
+	CHECK(sum / 12000 > 2.4465 && sum / 12000 < 2.4475);
+	check_bonds(d, (const int64_t[]){309420, 37848, 1504, 249520});
+	hg_dataset_free(d);
+}
+
+static void mutag_is_read(void)
+{
+	hg_dataset *d = must_import("tu", real("tu_official/MUTAG.zip"));
+	CHECK_STR(d->name, "MUTAG");
+	CHECK(d->graphs == 188 && d->nodes == 3371 && d->edges == 7442 && d->features == 7 &&
+	      d->classes == 2);
+	check_bonds(d, (const int64_t[]){4708, 2008, 724, 2});
+	hg_dataset_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
@@ -158,6 +207,8 @@ int main(int argc, char **argv)
 	    TEST(citeseer_has_unlabelled_nodes),
 	    TEST(pickles_are_refused),
 	    TEST(csv_edges_are_read),
+	    TEST(molecules_have_real_targets),
+	    TEST(mutag_is_read),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

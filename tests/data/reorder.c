@@ -14,16 +14,36 @@ static float weight_at(const hg_dataset *d, int64_t i, int64_t j)
 	return -1000;
 }
 
+/* Has the edge (i, j) in one dataset what the edge (k, q) has in the other? */
+static int same_edge(const hg_dataset *a, int64_t i, int64_t j, const hg_dataset *b, int64_t k,
+                     int64_t q)
+{
+	int64_t e = a->rowptr[i], f = b->rowptr[k];
+	while (e < a->rowptr[i + 1] && a->col[e] != j)
+		e++;
+	while (f < b->rowptr[k + 1] && b->col[f] != q)
+		f++;
+	if (e == a->rowptr[i + 1] || f == b->rowptr[k + 1])
+		return e == a->rowptr[i + 1] && f == b->rowptr[k + 1];
+	return (!a->edge_label || a->edge_label[e] == b->edge_label[f]) &&
+	       (!a->edge_feat ||
+	        memcmp(a->edge_feat + e * a->edge_features, b->edge_feat + f * a->edge_features,
+	               (size_t)a->edge_features * sizeof *a->edge_feat) == 0);
+}
+
 /* Checks that node k of `moved` is node order[k] of `d`, in everything that belongs to it. */
 static void check_moved(const hg_dataset *d, const hg_dataset *moved, const int32_t *order)
 {
 	CHECK(moved->nodes == d->nodes && moved->edges == d->edges && moved->features == d->features &&
 	      moved->classes == d->classes);
+	CHECK(moved->edge_features == d->edge_features && moved->edge_classes == d->edge_classes &&
+	      !moved->edge_feat == !d->edge_feat && !moved->edge_label == !d->edge_label);
 	for (int64_t k = 0; k < d->nodes; k++) {
 		const int64_t i = order[k];
 		CHECK_EQ_I(hg_dataset_node(moved, k), hg_dataset_node(d, i));
 		for (int64_t q = 0; q < d->nodes; q++)
-			CHECK(weight_at(moved, k, q) == weight_at(d, i, order[q]));
+			CHECK(weight_at(moved, k, q) == weight_at(d, i, order[q]) &&
+			      same_edge(moved, k, q, d, i, order[q]));
 		for (int64_t c = 0; d->feat && c < d->features; c++)
 			CHECK(((float *)moved->feat)[k * d->features + c] ==
 			      ((float *)d->feat)[i * d->features + c]);

@@ -23,6 +23,10 @@ static inline hg_state *odd_state(void)
 	hg_state *state = small_state(&r);
 	memcpy(state->tensor[0].master, odd, sizeof odd);
 	memcpy(state->tensor[1].moment[1], odd, sizeof odd);
+	memcpy(state->tensor[1].best, odd, sizeof odd);
+	state->epoch[1].loss = (double)INFINITY;
+	state->epoch[1].val_accuracy = 1.0 / 3.0;
+	state->plateau = (hg_plateau){.evaluations = 7, .waited = 2, .drops = 1, .best = (double)NAN};
 	small_close(&r);
 	return state;
 }

@@ -1,6 +1,7 @@
 #include "support.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,12 +83,16 @@ static void *copy_of(const void *from, size_t bytes)
 static hg_dataset *small_graph(void)
 {
 	static const int64_t rowptr[] = {0, 2, 5, 7, 9, 11, 11};
+	static const float target[] = {0.5f, -1, 2, 3, NAN, 5, 6, 7, 8, 9, 10, 1e30f};
 	static const int32_t col[] = {1, 2, 0, 2, 3, 0, 1, 1, 4, 3, 4};
 	static const float weight[] = {1, 0.5f, 1, 0, -2, 0.5f, 3, 1, 1e-3f, 7, 1};
 	static const int32_t label[] = {0, 1, 2, -1, 1, 0};
 	static const uint8_t train[] = {1, 1, 0, 0, 0, 0}, val[] = {0, 0, 1, 0, 0, 0},
 	                     test[] = {0, 0, 0, 0, 1, 1};
 	static const int64_t orig_id[] = {10, 20, 30, 40, 50, INT64_C(1) << 40};
+	static const int32_t edge_label[] = {0, 1, 2, 3, -1, 1, 1, 0, 2, 2, 3};
+	static const float edge_feat[] = {0, 1,    10, -1.5f, 20, 1e-9f, 30,  0.1f,  40, 4,  50,
+	                                  5, 1e5f, 60, 7,     70, 8,     -80, 65504, 90, 10, -100};
 	hg_dataset *d = NULL;
 	CHECK_OK(hg_dataset_new(&d, NULL));
 	d->name = COPY("small");
@@ -102,6 +107,12 @@ static hg_dataset *small_graph(void)
 	d->val_mask = COPY(val);
 	d->test_mask = COPY(test);
 	d->orig_id = COPY(orig_id);
+	d->targets = 2;
+	d->target = COPY(target);
+	d->edge_features = 2;
+	d->edge_feat = COPY(edge_feat);
+	d->edge_classes = 5;
+	d->edge_label = COPY(edge_label);
 	return d;
 }
 
@@ -135,6 +146,7 @@ hg_dataset *small_batch(void)
 	static const int64_t rowptr[] = {0, 1, 2, 2, 4, 5, 6}, graph_ptr[] = {0, 3, 6};
 	static const int32_t col[] = {1, 0, 4, 5, 3, 3}, label[] = {1, 0};
 	static const uint8_t train[] = {1, 0}, test[] = {0, 1};
+	static const float target[] = {2.5f, NAN};
 	hg_dataset *d = NULL;
 	CHECK_OK(hg_dataset_new(&d, NULL));
 	d->nodes = 6;
@@ -147,7 +159,32 @@ hg_dataset *small_batch(void)
 	d->label = COPY(label);
 	d->train_mask = COPY(train);
 	d->test_mask = COPY(test);
+	d->targets = 1;
+	d->target = COPY(target);
 	return d;
+}
+
+hg_dataset *labelled_nodes(int64_t nodes)
+{
+	hg_dataset *d = NULL;
+	CHECK_OK(hg_dataset_new(&d, NULL));
+	d->nodes = nodes;
+	d->classes = 3;
+	d->rowptr = calloc((size_t)nodes + 1, sizeof *d->rowptr);
+	d->col = calloc(1, sizeof *d->col);
+	d->label = calloc((size_t)nodes, sizeof *d->label);
+	CHECK(d->rowptr && d->col && d->label);
+	for (int64_t i = 0; i < nodes; i++)
+		d->label[i] = 10 * i < 6 * nodes ? 0 : 10 * i < 9 * nodes ? 1 : i < nodes - 3 ? 2 : -1;
+	return d;
+}
+
+int64_t count_masked(const uint8_t *mask, const hg_dataset *d, int32_t label)
+{
+	int64_t sum = 0;
+	for (int64_t i = 0; i < d->nodes; i++)
+		sum += mask[i] && (label == ANY_CLASS || d->label[i] == label);
+	return sum;
 }
 
 static void same_bytes(const char *what, const void *a, const void *b, int64_t count, size_t size)
@@ -170,6 +207,11 @@ void check_same(const hg_dataset *a, const hg_dataset *b)
 	same_bytes("rowptr", a->rowptr, b->rowptr, a->nodes + 1, sizeof *a->rowptr);
 	same_bytes("col", a->col, b->col, a->edges, sizeof *a->col);
 	same_bytes("weight", a->weight, b->weight, a->edges, sizeof *a->weight);
+	CHECK_EQ_I(a->edge_features, b->edge_features);
+	CHECK_EQ_I(a->edge_classes, b->edge_classes);
+	same_bytes("edge_feat", a->edge_feat, b->edge_feat, a->edges * a->edge_features,
+	           sizeof *a->edge_feat);
+	same_bytes("edge_label", a->edge_label, b->edge_label, a->edges, sizeof *a->edge_label);
 	same_bytes("graph_ptr", a->graph_ptr, b->graph_ptr, a->graphs + 1, sizeof *a->graph_ptr);
 	same_bytes("feat", a->feat, b->feat, a->nodes * a->features, hg_dtype_size(a->feat_dtype));
 	same_bytes("feat_rowptr", a->feat_rowptr, b->feat_rowptr, a->nodes + 1, sizeof *a->feat_rowptr);
@@ -177,9 +219,13 @@ void check_same(const hg_dataset *a, const hg_dataset *b)
 	same_bytes("feat_col", a->feat_col, b->feat_col, stored, sizeof *a->feat_col);
 	same_bytes("feat_value", a->feat_value, b->feat_value, stored, sizeof *a->feat_value);
 	same_bytes("label", a->label, b->label, labelled, sizeof *a->label);
+	CHECK_EQ_I(a->targets, b->targets);
+	same_bytes("target", a->target, b->target, labelled * a->targets, sizeof *a->target);
 	same_bytes("train_mask", a->train_mask, b->train_mask, labelled, 1);
 	same_bytes("val_mask", a->val_mask, b->val_mask, labelled, 1);
 	same_bytes("test_mask", a->test_mask, b->test_mask, labelled, 1);
+	CHECK_EQ_I(a->folds, b->folds);
+	same_bytes("fold", a->fold, b->fold, labelled, sizeof *a->fold);
 	same_bytes("orig_id", a->orig_id, b->orig_id, a->nodes, sizeof *a->orig_id);
 	same_bytes("order", a->order, b->order, a->nodes, sizeof *a->order);
 }
@@ -245,6 +291,34 @@ void must_not_read(const char *path, hg_status status, const char *part)
 	check_refusal(d, found, status, message, path, part);
 }
 
+/* The bytes of an .npy file, which the caller frees. */
+static unsigned char *npy_bytes(const char *descr, const char *shape, const void *elements,
+                                size_t count, size_t *size)
+{
+	char header[256];
+	const int length =
+	    snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n",
+	             descr, shape);
+	unsigned char *bytes = malloc(10 + (size_t)length + count);
+	CHECK(bytes != NULL);
+	memcpy(bytes, "\x93NUMPY\x01\x00", 8);
+	bytes[8] = (unsigned char)(length & 255);
+	bytes[9] = (unsigned char)(length >> 8);
+	memcpy(bytes + 10, header, (size_t)length);
+	memcpy(bytes + 10 + length, elements, count);
+	*size = 10 + (size_t)length + count;
+	return bytes;
+}
+
+void write_npy(const char *path, const char *descr, const char *shape, const void *bytes,
+               size_t count)
+{
+	size_t size = 0;
+	unsigned char *file = npy_bytes(descr, shape, bytes, count, &size);
+	write_bytes(path, file, size);
+	free(file);
+}
+
 struct npz_out {
 	zip_t *zip;
 };
@@ -261,8 +335,9 @@ struct npz_out *npz_begin(const char *path)
 
 void npz_raw(struct npz_out *out, const char *name, const void *bytes, size_t count)
 {
-	/* libzip frees the copy */
-	zip_source_t *source = zip_source_buffer(out->zip, copy_of(bytes, count), count, 1);
+	/* libzip frees the copy, but not one of 0 bytes */
+	zip_source_t *source =
+	    zip_source_buffer(out->zip, count > 0 ? copy_of(bytes, count) : NULL, count, 1);
 	CHECK(source != NULL);
 	CHECK(zip_file_add(out->zip, name, source, ZIP_FL_OVERWRITE) >= 0);
 }
@@ -270,19 +345,11 @@ void npz_raw(struct npz_out *out, const char *name, const void *bytes, size_t co
 void npz_add(struct npz_out *out, const char *key, const char *descr, const char *shape,
              const void *bytes, size_t count)
 {
-	char name[64], header[256];
+	char name[64];
+	size_t size = 0;
+	unsigned char *member = npy_bytes(descr, shape, bytes, count, &size);
 	snprintf(name, sizeof name, "%s.npy", key);
-	const int length =
-	    snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n",
-	             descr, shape);
-	unsigned char *member = malloc(10 + (size_t)length + count);
-	CHECK(member != NULL);
-	memcpy(member, "\x93NUMPY\x01\x00", 8);
-	member[8] = (unsigned char)(length & 255);
-	member[9] = (unsigned char)(length >> 8);
-	memcpy(member + 10, header, (size_t)length);
-	memcpy(member + 10 + length, bytes, count);
-	npz_raw(out, name, member, 10 + (size_t)length + count);
+	npz_raw(out, name, member, size);
 	free(member);
 }
 
@@ -295,17 +362,17 @@ void npz_end(struct npz_out *out, int stored)
 	free(out);
 }
 
+char convert_out[8192], convert_err[8192];
+
 static void slurp(const char *path, char *text)
 {
 	FILE *file = fopen(path, "rb");
 	text[0] = 0;
 	if (!file)
 		return;
-	text[fread(text, 1, 4095, file)] = 0;
+	text[fread(text, 1, sizeof convert_out - 1, file)] = 0;
 	fclose(file);
 }
-
-char convert_out[4096], convert_err[4096];
 
 int run_convert(const char *arguments)
 {

@@ -21,12 +21,19 @@ int file_exists(const char *path);
 int count_scratch(const char *part);
 
 /* A small dataset with everything that a dataset can have: 6 nodes, 11 directed edges, weights, 3
- * dense features, 3 classes, one unlabelled node, splits, original ids. */
+ * dense features, 3 classes, one unlabelled node, splits, original ids, and for the edges 2
+ * attributes and 5 labels, of which one is of no edge. */
 hg_dataset *small_dataset(void);
 /* The same with sparse features. */
 hg_dataset *small_sparse(void);
 /* Two graphs of 3 nodes each. */
 hg_dataset *small_batch(void);
+/* Nodes without edges: 0.6 of them are of class 0, the next 0.3 of class 1, the last three have no
+ * label, and the others are of class 2. */
+hg_dataset *labelled_nodes(int64_t nodes);
+/* How many nodes of a class a mask takes; ANY_CLASS counts those without a label, too. */
+enum { ANY_CLASS = -2 };
+int64_t count_masked(const uint8_t *mask, const hg_dataset *d, int32_t label);
 /* Compares two datasets, all fields and all bits. */
 void check_same(const hg_dataset *a, const hg_dataset *b);
 
@@ -39,8 +46,10 @@ hg_dataset *must_import(const char *format, const char *path);
 void must_refuse(const char *format, const char *path, hg_status status, const char *part);
 void must_not_read(const char *path, hg_status status, const char *part);
 
-/* A numpy archive that is being written. npz_add: descr such as "<i4", shape such as "(3,)", the
- * bytes of the elements. */
+/* Writes an .npy file: descr such as "<i4", shape such as "(3,)", the bytes of the elements. */
+void write_npy(const char *path, const char *descr, const char *shape, const void *bytes,
+               size_t count);
+/* A numpy archive that is being written. npz_add adds an array. */
 struct npz_out;
 struct npz_out *npz_begin(const char *path);
 void npz_add(struct npz_out *out, const char *key, const char *descr, const char *shape,
@@ -53,6 +62,6 @@ void npz_end(struct npz_out *out, int stored);
 /* Runs h5convert with these arguments, a shell line in which @ stands for the scratch directory.
  * Returns its exit code. What it prints is kept until the next run. */
 int run_convert(const char *arguments);
-extern char convert_out[4096], convert_err[4096];
+extern char convert_out[8192], convert_err[8192];
 
 #endif

@@ -32,7 +32,8 @@ static void check_entries(const hg_dataset *d, const char *expected)
 static void edges_become_destination_rows(void)
 {
 	hg_dataset *d = must_import(
-	    "edges", file_of("plain.txt", "# SNAP\n0\t1\r\n1 2\r\n\r\n% other comment\n2,0\n0 1\n3 3"));
+	    "edges", file_of("plain.txt",
+	                     "\xEF\xBB\xBF# SNAP\n0\t1\r\n1 2\r\n\r\n% other comment\n2,0\n0 1\n3 3"));
 	CHECK_EQ_I(d->nodes, 4);
 	check_entries(d, "0:2 1:0 2:1 3:3");
 	CHECK(d->orig_id == NULL && d->weight == NULL && d->features == 0 && d->classes == 0);
@@ -191,6 +192,10 @@ static void every_field_and_symmetry_is_read(void)
 	    {"pattern symmetric", "3 3 2\n% comment\n\n2 1\n3 1\n", "0:1 0:2 1:0 2:0"},
 	    {"real skew-symmetric", "2 2 1\n2 1 3\n", "0:1=-3 1:0=3"},
 	    {"integer skew-symmetric", "2 2 1\n2 1 -1\n", "0:1 1:0=-1"},
+	    {"complex general", "2 2 2\n1 2 3 -4\n2 1 -1 0\n", "0:1=5 1:0=1"},
+	    {"complex symmetric", "2 2 2\n2 1 3 4\n2 2 0 0\n", "0:1=5 1:0=5 1:1=0"},
+	    {"complex skew-symmetric", "2 2 1\n2 1 0 2\n", "0:1=2 1:0=2"},
+	    {"Complex Hermitian", "2 2 2\n2 1 6 8\n1 1 2 0\n", "0:0=2 0:1=10 1:0=10"},
 	    {"PATTERN General", "0 0 0\n", ""},
 	    {"pattern general", "5 5 0", ""},
 	};
@@ -207,63 +212,70 @@ static void every_field_and_symmetry_is_read(void)
 	}
 }
 
+static const struct {
+	const char *text, *part;
+} bad_matrices[] = {
+    {"", "bad.mtx: is empty: 0 bytes"},
+    {"%%MatrixMarket matrix coordinate real\n", "bad.mtx:1: expected \"%%MatrixMarket"},
+    {"%%MatrixMarket vector coordinate real general\n", "bad.mtx:1: expected"},
+    {"%%MatrixMarket matrix array real general\n2 2\n", "bad.mtx:1: format array is not supported"},
+    {"%%MatrixMarket matrix coordinate quaternion general\n",
+     "bad.mtx:1: field quaternion is not supported"},
+    {"%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 1 1\n",
+     "bad.mtx:3: expected \"row column real imaginary\", both finite, found \"1 1 1\""},
+    {"%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 1 3e38 3e38\n",
+     "bad.mtx:3: the absolute value is beyond float32's 3.40282e+38"},
+    {"%%MatrixMarket matrix coordinate complex hermitian\n2 2 1\n1 2 1 1\n",
+     "entry (1, 2) is not below the diagonal of a hermitian matrix"},
+    {"%%MatrixMarket matrix coordinate pattern hermitian\n",
+     "symmetry hermitian of numbers that are not complex is not supported"},
+    {"%%MatrixMarket matrix coordinate real hermitian\n",
+     "bad.mtx:1: symmetry hermitian of numbers that are not complex is not supported"},
+    {"%%MatrixMarket matrix coordinate real odd\n", "bad.mtx:1: symmetry odd is not supported"},
+    {"%%MatrixMarket matrix coordinate pattern skew-symmetric\n", "a pattern has no sign"},
+    {"%%MatrixMarket matrix coordinate real general\n", "ends before its size line"},
+    {"%%MatrixMarket matrix coordinate real general\n2 2\n",
+     "bad.mtx:2: expected \"rows columns entries\""},
+    {"%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n",
+     "bad.mtx:2: the matrix is 2 x 3"},
+    {"%%MatrixMarket matrix coordinate real general\n-2 -2 0\n", "-2 rows"},
+    {"%%MatrixMarket matrix coordinate real general\n9999999999 9999999999 1\n",
+     "at most 2147483647 rows"},
+    {"%%MatrixMarket matrix coordinate real general\n2147483647 2147483647 1\n1 1 1\n",
+     "declares 2147483647 rows for 1 entries"},
+    {"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n",
+     "ends after 1 entries, 2 are declared"},
+    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n2 2 1\n",
+     "bad.mtx:4: an entry after the 1 declared ones"},
+    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n0 1 1\n",
+     "bad.mtx:3: entry (0, 1) is not in 1 .. 2"},
+    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n",
+     "bad.mtx:3: entry (1, 3) is not in 1 .. 2"},
+    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1\n",
+     "bad.mtx:3: expected \"row column value\""},
+    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 4e38\n",
+     "bad.mtx:3: the number is beyond float32's 3.40282e+38, found \"1 1 4e38\""},
+    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 inf\n",
+     "bad.mtx:3: expected \"row column value\", the value finite, found \"1 1 inf\""},
+    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 nan\n",
+     "bad.mtx:3: expected \"row column value\", the value finite, found \"1 1 nan\""},
+    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n99999999999999999999 1 1\n",
+     "bad.mtx:3: expected row and column from 1 to 2147483647"},
+    {"%%MatrixMarket matrix coordinate real general\n2 2 99999999999999999999\n",
+     "entries to 9223372036854775807"},
+    {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1 1\n",
+     "bad.mtx:3: expected \"row column\""},
+    {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n1 2\n",
+     "entry (1, 2) is not below the diagonal of a symmetric matrix"},
+    {"%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 0\n",
+     "entry (1, 1) is not below the diagonal of a skew-symmetric matrix"},
+};
+
 static void bad_matrices_are_refused(void)
 {
-	static const struct {
-		const char *text, *part;
-	} bad[] = {
-	    {"", "bad.mtx: is empty: 0 bytes"},
-	    {"%%MatrixMarket matrix coordinate real\n", "bad.mtx:1: expected \"%%MatrixMarket"},
-	    {"%%MatrixMarket vector coordinate real general\n", "bad.mtx:1: expected"},
-	    {"%%MatrixMarket matrix array real general\n2 2\n",
-	     "bad.mtx:1: format array is not supported"},
-	    {"%%MatrixMarket matrix coordinate complex general\n",
-	     "bad.mtx:1: field complex is not supported"},
-	    {"%%MatrixMarket matrix coordinate complex hermitian\n",
-	     "bad.mtx:1: field complex is not supported"},
-	    {"%%MatrixMarket matrix coordinate real hermitian\n",
-	     "bad.mtx:1: symmetry hermitian is not supported"},
-	    {"%%MatrixMarket matrix coordinate real odd\n", "bad.mtx:1: symmetry odd is not supported"},
-	    {"%%MatrixMarket matrix coordinate pattern skew-symmetric\n", "a pattern has no sign"},
-	    {"%%MatrixMarket matrix coordinate real general\n", "ends before its size line"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2\n",
-	     "bad.mtx:2: expected \"rows columns entries\""},
-	    {"%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n",
-	     "bad.mtx:2: the matrix is 2 x 3"},
-	    {"%%MatrixMarket matrix coordinate real general\n-2 -2 0\n", "-2 rows"},
-	    {"%%MatrixMarket matrix coordinate real general\n9999999999 9999999999 1\n",
-	     "at most 2147483647 rows"},
-	    {"%%MatrixMarket matrix coordinate real general\n2147483647 2147483647 1\n1 1 1\n",
-	     "declares 2147483647 rows for 1 entries"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n",
-	     "ends after 1 entries, 2 are declared"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n2 2 1\n",
-	     "bad.mtx:4: an entry after the 1 declared ones"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n0 1 1\n",
-	     "bad.mtx:3: entry (0, 1) is not in 1 .. 2"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n",
-	     "bad.mtx:3: entry (1, 3) is not in 1 .. 2"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1\n",
-	     "bad.mtx:3: expected \"row column value\""},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 4e38\n",
-	     "bad.mtx:3: the number is beyond float32's 3.40282e+38, found \"1 1 4e38\""},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 inf\n",
-	     "bad.mtx:3: expected \"row column value\", the value finite, found \"1 1 inf\""},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 nan\n",
-	     "bad.mtx:3: expected \"row column value\", the value finite, found \"1 1 nan\""},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n99999999999999999999 1 1\n",
-	     "bad.mtx:3: expected row and column from 1 to 2147483647"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 99999999999999999999\n",
-	     "entries to 9223372036854775807"},
-	    {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1 1\n",
-	     "bad.mtx:3: expected \"row column\""},
-	    {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n1 2\n",
-	     "entry (1, 2) is not below the diagonal of a symmetric matrix"},
-	    {"%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 0\n",
-	     "entry (1, 1) is not below the diagonal of a skew-symmetric matrix"},
-	};
-	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
-		must_refuse("mtx", file_of("bad.mtx", bad[k].text), HG_ERR_FORMAT, bad[k].part);
+	for (size_t k = 0; k < sizeof bad_matrices / sizeof bad_matrices[0]; k++)
+		must_refuse("mtx", file_of("bad.mtx", bad_matrices[k].text), HG_ERR_FORMAT,
+		            bad_matrices[k].part);
 	must_refuse("mtx", scratch(0, "absent.mtx"), HG_ERR_IO, "No such file or directory");
 }
 

@@ -130,9 +130,48 @@ static void features_beyond_f16_are_reported_or_clipped(void)
 	hg_dataset_free(d);
 }
 
+static void columns_are_standardized(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_dataset *dense = small_dataset(), *sparse = small_sparse();
+	CHECK_OK(hg_dataset_standardize(dense, message));
+	CHECK_OK(hg_dataset_standardize(sparse, message));
+	CHECK(sparse->feat && !sparse->feat_rowptr && sparse->feat_dtype == HG_F32);
+	const hg_dataset *const both[] = {dense, sparse};
+	for (int k = 0; k < 2; k++) {
+		const float *x = both[k]->feat;
+		const int64_t columns = both[k]->features;
+		CHECK_OK(hg_dataset_check(both[k], "standardized", message));
+		for (int64_t j = 0; j < columns; j++) {
+			double sum = 0, squares = 0;
+			for (int64_t i = 0; i < 6; i++) {
+				sum += (double)x[i * columns + j];
+				squares += (double)x[i * columns + j] * (double)x[i * columns + j];
+			}
+			/* column 1 of the sparse features is 0 everywhere; the others are rounded to f32 once,
+			 * with |x| < 2.3 */
+			CHECK_WITHIN(sum, 0, 6 * 2.3 * 0x1p-24);
+			CHECK_WITHIN(squares, k == 1 && j == 1 ? 0 : 6, 6 * 2 * 2.3 * 2.3 * 0x1p-24);
+		}
+	}
+	/* values that differ in the last digits of a large number only */
+	float *x = dense->feat;
+	for (int i = 0; i < 6; i++) {
+		x[3 * i] = 1e6f + (float)(i % 2);
+		x[3 * i + 1] = 0.1f;
+	}
+	CHECK_OK(hg_dataset_standardize(dense, message));
+	x = dense->feat;
+	CHECK(x[0] == -1 && x[3] == 1 && x[1] == 0 && x[4] == 0);
+	CHECK_EQ_I(hg_dataset_standardize(NULL, message), HG_ERR_ARG);
+	hg_dataset_free(sparse);
+	hg_dataset_free(dense);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
+	    TEST(columns_are_standardized),
 	    TEST(symmetrize_keeps_the_larger),
 	    TEST(self_loops_are_added_once),
 	    TEST(largest_component_keeps_all_fields),

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "support.h"
 
@@ -70,6 +71,104 @@ static void attributes_come_before_labels(void)
 	hg_dataset_free(d);
 }
 
+/* A zip archive, in which the files may be in a folder, and a folder. */
+static void archives_and_folders_are_read(void)
+{
+	static const char *const names[] = {"set_A.txt", "set_graph_indicator.txt",
+	                                    "set_graph_labels.txt", "set_node_labels.txt"};
+	const char *const texts[] = {good.edges, good.indicator, good.graph_labels, good.node_labels};
+	char member[64], path[256];
+	hg_dataset *d = must_import("tu", set_of(&good));
+	for (int inside = 0; inside < 2; inside++) {
+		struct npz_out *zip = npz_begin(scratch(1, "set.zip"));
+		for (int k = 0; k < 4; k++) {
+			snprintf(member, sizeof member, "%s%s", inside ? "SET/" : "", names[k]);
+			npz_raw(zip, member, texts[k], strlen(texts[k]));
+		}
+		npz_raw(zip, "__MACOSX/._other_A.txt", "", 0);
+		npz_raw(zip, "README.md", "a readme", 8);
+		npz_end(zip, inside);
+		hg_dataset *same = must_import("tu", scratch(1, "set.zip"));
+		check_same(d, same);
+		hg_dataset_free(same);
+	}
+	snprintf(path, sizeof path, "%s", test_path("set"));
+	CHECK(mkdir(path, 0700) == 0);
+	for (int k = 0; k < 4; k++) {
+		snprintf(member, sizeof member, "set/%s", names[k]);
+		write_text(scratch(1, member), texts[k]);
+	}
+	hg_dataset *same = must_import("tu", path);
+	check_same(d, same);
+	hg_dataset_free(same);
+	hg_dataset_free(d);
+	/* the folder above has two sets now */
+	must_refuse("tu", test_path("."), HG_ERR_FORMAT, "expected one file *_A.txt");
+}
+
+static void bad_archives_are_refused(void)
+{
+	size_t count = 0;
+	struct npz_out *zip = npz_begin(scratch(1, "bad.zip"));
+	npz_raw(zip, "a/set_A.txt", "1 2\n2 x\n", 8);
+	npz_raw(zip, "a/set_graph_indicator.txt", "1\n1\n", 4);
+	npz_end(zip, 0);
+	must_refuse("tu", scratch(1, "bad.zip"), HG_ERR_FORMAT,
+	            "bad.zip/a/set_graph_labels.txt: no such member");
+	zip = npz_begin(scratch(1, "bad.zip"));
+	npz_raw(zip, "a/set_A.txt", "1 2\n2 x\n", 8);
+	npz_raw(zip, "a/set_graph_indicator.txt", "1\n1\n", 4);
+	npz_raw(zip, "a/set_graph_labels.txt", "1\n", 2);
+	npz_end(zip, 1);
+	must_refuse("tu", scratch(1, "bad.zip"), HG_ERR_FORMAT,
+	            "bad.zip/a/set_A.txt:2: expected two node numbers, found \"2 x\"");
+	unsigned char *bytes = read_bytes(scratch(1, "bad.zip"), &count);
+	write_bytes(scratch(1, "cut.zip"), bytes, count / 2);
+	must_refuse("tu", scratch(1, "cut.zip"), HG_ERR_FORMAT,
+	            "cut.zip: not a zip archive, or a damaged one");
+	for (size_t k = 0; k + 4 < count; k++) /* the checksum tells that a stored byte has changed */
+		if (memcmp(bytes + k, "2 x\n", 4) == 0)
+			bytes[k + 2] = '1';
+	write_bytes(scratch(1, "flipped.zip"), bytes, count);
+	must_refuse("tu", scratch(1, "flipped.zip"), HG_ERR_FORMAT, "flipped.zip/a/set_A.txt: at byte");
+	free(bytes);
+	zip = npz_begin(scratch(1, "none.zip"));
+	npz_raw(zip, "A.txt", "1 2\n", 4);
+	npz_end(zip, 0);
+	must_refuse("tu", scratch(1, "none.zip"), HG_ERR_FORMAT,
+	            "none.zip: holds no file NAME_A.txt of a TU dataset");
+	must_refuse("tu", scratch(1, "absent.zip"), HG_ERR_IO, "No such file");
+	CHECK_EQ_I(run_convert("--from tu @/cut.zip -o @/never.h5"), 2);
+	CHECK_EQ_I(count_scratch("never.h5"), 0);
+}
+
+/* Graph attributes are targets, with or without labels. */
+static void attributes_of_graphs_are_targets(void)
+{
+	static const float expected[] = {0.5f, -1, 2, 3, 1e3f, 0};
+	hg_dataset *d;
+	struct parts p = good;
+	write_text(scratch(1, "set_graph_attributes.txt"), "0.5, -1\n2 3\r\n1e3,0\n");
+	for (int labels = 1; labels >= 0; labels--) {
+		p.graph_labels = labels ? good.graph_labels : NULL;
+		d = must_import("tu", set_of(&p));
+		CHECK(d->targets == 2 && d->graphs == 3 && d->classes == (labels ? 2 : 0) &&
+		      (d->label != NULL) == labels);
+		CHECK(memcmp(d->target, expected, sizeof expected) == 0);
+		hg_dataset_free(d);
+	}
+	write_text(scratch(1, "set_graph_attributes.txt"), "1\n2\n");
+	must_refuse("tu", set_of(&good), HG_ERR_FORMAT,
+	            "set_graph_attributes.txt: 2 lines for 3 graphs");
+	write_text(scratch(1, "set_graph_attributes.txt"), "1\n2\nnan\n");
+	must_refuse("tu", set_of(&good), HG_ERR_FORMAT,
+	            "set_graph_attributes.txt:3: expected finite numbers, found \"nan\"");
+	write_text(scratch(1, "set_graph_attributes.txt"), "1\n");
+	must_refuse("tu", set_of(&p), HG_ERR_FORMAT,
+	            "set_graph_indicator.txt: node 4 is in graph 2, expected 1 .. 1");
+	CHECK(remove(scratch(1, "set_graph_attributes.txt")) == 0);
+}
+
 static void graphs_may_be_empty(void)
 {
 	static const int64_t graph_ptr[] = {0, 0, 2, 2, 3, 3};
@@ -135,31 +234,6 @@ static void bad_sets_are_refused(void)
 
 /* ---- folds ---- */
 
-static int64_t sum_of(const uint8_t *mask, const hg_dataset *d, int32_t label)
-{
-	int64_t sum = 0;
-	for (int64_t i = 0; i < d->nodes; i++)
-		sum += mask[i] && (label < 0 || d->label[i] == label);
-	return sum;
-}
-
-/* 100 nodes without edges: 60 of class 0, 30 of class 1, 7 of class 2, 3 without a label. */
-static hg_dataset *labelled(void)
-{
-	char message[HG_DATA_MESSAGE] = "";
-	hg_dataset *d = NULL;
-	CHECK_OK(hg_dataset_new(&d, message));
-	d->nodes = 100;
-	d->classes = 3;
-	d->rowptr = calloc(101, sizeof *d->rowptr);
-	d->col = calloc(1, sizeof *d->col);
-	d->label = calloc(100, sizeof *d->label);
-	CHECK(d->rowptr && d->col && d->label);
-	for (int i = 0; i < 100; i++)
-		d->label[i] = i < 60 ? 0 : i < 90 ? 1 : i < 97 ? 2 : -1;
-	return d;
-}
-
 /* Every labelled row is in the test split of one fold. The validation split of a fold is the test
  * split of the next one. Classes are spread evenly over the folds, in random order. */
 static void folds_test_every_row_once(void)
@@ -167,7 +241,7 @@ static void folds_test_every_row_once(void)
 	char message[HG_DATA_MESSAGE] = "";
 	int tested[100] = {0}, in_order = 0;
 	uint8_t first[100], validated[100];
-	hg_dataset *d = labelled();
+	hg_dataset *d = labelled_nodes(100);
 	for (int64_t f = 0; f < 10; f++) {
 		CHECK_OK(hg_dataset_fold(d, f, 10, message));
 		CHECK_OK(hg_dataset_check(d, "folds", message));
@@ -180,9 +254,9 @@ static void folds_test_every_row_once(void)
 			CHECK_EQ_I(d->train_mask[i] + d->val_mask[i] + d->test_mask[i], i < 97);
 			in_order += f == 0 && d->test_mask[i] && i % 10 == 0;
 		}
-		CHECK_EQ_I(sum_of(d->test_mask, d, 0), 6);
-		CHECK_EQ_I(sum_of(d->test_mask, d, 1), 3);
-		CHECK(sum_of(d->test_mask, d, 2) <= 1);
+		CHECK_EQ_I(count_masked(d->test_mask, d, 0), 6);
+		CHECK_EQ_I(count_masked(d->test_mask, d, 1), 3);
+		CHECK(count_masked(d->test_mask, d, 2) <= 1);
 	}
 	CHECK(memcmp(validated, first, 100) == 0);
 	for (int i = 0; i < 100; i++)
@@ -196,7 +270,7 @@ static void order_of_nodes_changes_no_fold(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	int32_t reversed[100];
-	hg_dataset *d = labelled(), *other = labelled();
+	hg_dataset *d = labelled_nodes(100), *other = labelled_nodes(100);
 	for (int32_t i = 0; i < 100; i++)
 		reversed[i] = 99 - i;
 	CHECK_OK(hg_dataset_permute(other, reversed, message));
@@ -213,7 +287,7 @@ static void impossible_folds_are_refused(void)
 {
 	static const int64_t bad[][2] = {{0, 2}, {-1, 5}, {5, 5}, {0, -3}, {0, 0}};
 	char message[HG_DATA_MESSAGE] = "";
-	hg_dataset *d = labelled();
+	hg_dataset *d = labelled_nodes(100);
 	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
 		CHECK_EQ_I(hg_dataset_fold(d, bad[k][0], bad[k][1], message), HG_ERR_ARG);
 		CHECK_CONTAINS(message, "expected at least 3 folds, numbered from 0");
@@ -230,9 +304,15 @@ static void impossible_folds_are_refused(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(set_is_a_batch_of_graphs),     TEST(attributes_come_before_labels),
-	    TEST(graphs_may_be_empty),          TEST(bad_sets_are_refused),
-	    TEST(folds_test_every_row_once),    TEST(order_of_nodes_changes_no_fold),
+	    TEST(set_is_a_batch_of_graphs),
+	    TEST(attributes_come_before_labels),
+	    TEST(archives_and_folders_are_read),
+	    TEST(bad_archives_are_refused),
+	    TEST(attributes_of_graphs_are_targets),
+	    TEST(graphs_may_be_empty),
+	    TEST(bad_sets_are_refused),
+	    TEST(folds_test_every_row_once),
+	    TEST(order_of_nodes_changes_no_fold),
 	    TEST(impossible_folds_are_refused),
 	};
 	return RUN_TESTS(argc, argv, cases);

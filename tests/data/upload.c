@@ -166,6 +166,94 @@ static void graphs_are_uploaded(void)
 	hg_context_free(ctx);
 }
 
+/* What an edge of the dataset has in column c of [attributes | labels]; 0 where there is no such
+ * edge, which is a loop that was added. */
+static float edge_value(const hg_dataset *d, const hg_upload_config *config, int64_t i, int64_t j,
+                        int64_t c)
+{
+	int64_t e = d->rowptr[i];
+	while (e < d->rowptr[i + 1] && d->col[e] != j)
+		e++;
+	if (e == d->rowptr[i + 1])
+		return 0;
+	if (config->edge_features && c < d->edge_features)
+		return d->edge_feat[e * d->edge_features + c];
+	return d->edge_label[e] == c - (config->edge_features ? d->edge_features : 0);
+}
+
+static void check_edges(const hg_dataset *d, const hg_upload_config *config,
+                        const hg_device_data *data)
+{
+	const int64_t m = hg_graph_edges(data->graph),
+	              columns = (config->edge_features ? d->edge_features : 0) +
+	                        (config->edge_labels ? d->edge_classes : 0);
+	int64_t *rowptr = calloc((size_t)d->nodes + 1, sizeof *rowptr);
+	int32_t *col = calloc((size_t)m + 1, sizeof *col);
+	float *x = calloc((size_t)(m * columns) + 1, sizeof *x);
+	CHECK(rowptr && col && x && hg_tensor_dtype(data->edge_x) == config->state);
+	CHECK(hg_tensor_rows(data->edge_x) == m && hg_tensor_cols(data->edge_x) == columns);
+	CHECK_OK(hg_graph_download(data->graph, rowptr, col, NULL));
+	CHECK_OK(hg_tensor_download(data->edge_x, x, HG_F32));
+	for (int64_t i = 0; i < d->nodes; i++)
+		for (int64_t e = rowptr[i]; e < rowptr[i + 1]; e++)
+			for (int64_t c = 0; c < columns; c++) {
+				const float stored = edge_value(d, config, i, col[e], c);
+				CHECK(x[e * columns + c] == (config->state == HG_F16
+				                                 ? hg_half_to_float(hg_half_from_float(stored))
+				                                 : stored));
+			}
+	free(rowptr);
+	free(col);
+	free(x);
+}
+
+static void edges_are_uploaded(void)
+{
+	hg_context *ctx = test_context();
+	for (int what = 0; what < 4; what++)
+		for (int loops = 0; loops < 2; loops++)
+			for (hg_dtype state = HG_F16; state <= HG_F32; state++) {
+				hg_dataset *d = small_dataset();
+				hg_upload_config config = HG_UPLOAD_CONFIG_INIT;
+				hg_device_data *data = NULL;
+				config.edge_features = what & 1;
+				config.edge_labels = what >> 1;
+				config.self_loops = loops;
+				config.state = state;
+				d->edge_feat[12] = 6e4f; /* f16 does not hold the 1e5 of the dataset */
+				CHECK_OK(hg_dataset_upload(d, ctx, &config, &data, NULL));
+				CHECK((data->edge_x != NULL) == (what != 0));
+				if (what)
+					check_edges(d, &config, data);
+				hg_device_data_free(data);
+				hg_dataset_free(d);
+			}
+	hg_context_free(ctx);
+}
+
+static void edges_that_cannot_be_uploaded_are_refused_by_name(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_context *ctx = test_context();
+	hg_dataset *d = small_dataset(), *batch = featured_batch();
+	hg_upload_config config = HG_UPLOAD_CONFIG_INIT;
+	hg_device_data *data = NULL;
+	config.edge_features = 1;
+	CHECK_STATUS(hg_dataset_upload(d, ctx, &config, &data, message), HG_ERR_RANGE);
+	CHECK_CONTAINS(message, "edge features: the edge from node 20 to node 30 has 100000 in column "
+	                        "0, beyond f16's 65504");
+	CHECK(!data);
+	CHECK_STATUS(hg_dataset_upload(batch, ctx, &config, &data, message), HG_ERR_FORMAT);
+	CHECK_CONTAINS(message, "upload: edge_features is set, but the edges of the dataset have none");
+	config.edge_features = 0;
+	config.edge_labels = 1;
+	CHECK_STATUS(hg_dataset_upload(batch, ctx, &config, &data, message), HG_ERR_FORMAT);
+	CHECK_CONTAINS(message, "upload: edge_labels is set, but");
+	hg_dataset_free(d);
+	hg_dataset_free(batch);
+	hg_context_free(ctx);
+}
+
 /* A member of the device data may be taken over by the caller, and the dataset may be freed
  * before. */
 static void members_may_be_taken_over(void)
@@ -284,6 +372,21 @@ static void refuse_training(hg_dataset *d, hg_status status, const char *part)
 	hg_dataset_free(d);
 }
 
+/* The small dataset with two columns of targets instead of its labels. */
+static hg_dataset *aimed_dataset(void)
+{
+	hg_dataset *d = small_dataset();
+	drop(&d->label);
+	d->classes = 0;
+	d->targets = 2;
+	free(d->target);
+	d->target = malloc((size_t)(2 * d->nodes) * sizeof *d->target);
+	CHECK(d->target);
+	for (int64_t i = 0; i < 2 * d->nodes; i++)
+		d->target[i] = (float)i;
+	return d;
+}
+
 static void untrainable_datasets_are_refused_by_name(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
@@ -297,6 +400,8 @@ static void untrainable_datasets_are_refused_by_name(void)
 		refuse_training(d, HG_ERR_FORMAT, "no features to train on");
 		d = makers[form]();
 		drop(&d->label);
+		drop(&d->target);
+		d->targets = 0;
 		snprintf(part, sizeof part, "no labels to train on: write %s/label", who);
 		refuse_training(d, HG_ERR_FORMAT, part);
 		d = makers[form]();
@@ -313,6 +418,29 @@ static void untrainable_datasets_are_refused_by_name(void)
 	d = small_dataset();
 	d->label[0] = d->label[1] = -1; /* the nodes of the training split */
 	refuse_training(d, HG_ERR_FORMAT, "none of 6 nodes is labelled and in nodes/train_mask");
+	d = aimed_dataset();
+	d->target[0] = d->target[1] = d->target[2] = d->target[3] = NAN;
+	refuse_training(d, HG_ERR_FORMAT, "none of 6 nodes has a target and is in nodes/train_mask");
+}
+
+/* Without labels the targets say what is learnt. */
+static void targets_are_trained_on(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_context *ctx = test_context();
+	hg_dataset *d = aimed_dataset();
+	hg_model_config model = hg_model_config_default("gcn");
+	hg_device_data *device = NULL;
+	hg_train_data data = HG_TRAIN_DATA_INIT;
+	CHECK_OK(hg_dataset_check_training(d, NULL, message));
+	CHECK_OK(hg_dataset_configure(d, &model, message));
+	CHECK_EQ_I(model.out_features, 2);
+	CHECK_OK(hg_dataset_upload(d, ctx, NULL, &device, message));
+	CHECK_OK(hg_dataset_train_data(d, device, &data, message));
+	CHECK(data.targets == d->target && data.target_cols == 2 && !data.labels);
+	hg_device_data_free(device);
+	hg_dataset_free(d);
+	hg_context_free(ctx);
 }
 
 /* A dataset with more classes than labelled rows can be trained on, but the message warns of it. */
@@ -364,7 +492,7 @@ static void data_that_does_not_fit_is_refused_by_name(void)
 {
 	hg_context *ctx = test_context();
 	hg_dataset *d = small_dataset(), *batch = featured_batch();
-	hg_device_data *data = NULL, empty = {NULL, NULL, NULL};
+	hg_device_data *data = NULL, empty = {.graph = NULL};
 	hg_train_data train = HG_TRAIN_DATA_INIT;
 	CHECK_OK(hg_dataset_upload(d, ctx, NULL, &data, NULL));
 	refuse_data(NULL, data, &train, HG_ERR_ARG, "dataset is NULL");
@@ -404,6 +532,7 @@ static hg_status train(const hg_dataset *d, hg_context *ctx, const char *model, 
 	config.epochs = 3;
 	config.policy = hg_policy_fp32();
 	const hg_upload_config wanted = hg_upload_config_for(&config);
+	config.optim.lr = 0.01f; /* sgc's own rate fits these labels until the loss is 0 */
 	hg_status status = hg_dataset_configure(d, &config.model, NULL);
 	if (status >= 0)
 		status = hg_dataset_upload(d, ctx, &wanted, &device, NULL);
@@ -425,7 +554,15 @@ static void every_model_trains_on_every_dataset(void)
 	for (const char *const *model = hg_model_names(); *model; model++)
 		for (int form = 0; form < FORMS; form++) {
 			hg_dataset *d = makers[form]();
+			char message[HG_DATA_MESSAGE] = "";
+			hg_model_config config = hg_model_config_default(*model);
 			double loss = 0;
+			if (hg_model_get_info(*model)->edge_features && !d->edge_feat && !d->edge_label) {
+				CHECK_STATUS(hg_dataset_configure(d, &config, message), HG_ERR_FORMAT);
+				CHECK_CONTAINS(message, "have neither attributes nor labels, which a gine");
+				hg_dataset_free(d);
+				continue;
+			}
 			CHECK_OK(hg_dataset_row_normalize(d, NULL));
 			/* models with attention take a weight for how often an edge counts */
 			for (int64_t e = 0; d->weight && e < d->edges; e++)
@@ -450,6 +587,7 @@ static hg_status upload_every_form(hg_context *ctx)
 			hg_device_data *data = NULL;
 			config.self_loops = 1;
 			config.features = (hg_upload_features)how;
+			config.edge_labels = d->edge_label != NULL;
 			status = hg_dataset_upload(d, ctx, &config, &data, NULL);
 			CHECK((status == HG_OK) == (data != NULL));
 			hg_device_data_free(data);
@@ -471,12 +609,15 @@ int main(int argc, char **argv)
 	    TEST(features_are_uploaded_in_every_form),
 	    TEST(few_entries_are_uploaded_as_sparse),
 	    TEST(graphs_are_uploaded),
+	    TEST(edges_are_uploaded),
+	    TEST(edges_that_cannot_be_uploaded_are_refused_by_name),
 	    TEST(members_may_be_taken_over),
 	    TEST(models_decide_about_self_loops),
 	    TEST(bad_arguments_are_refused_by_name),
 	    TEST(bad_datasets_are_refused_by_name),
 	    TEST(untrainable_datasets_are_refused_by_name),
 	    TEST(many_classes_give_a_warning),
+	    TEST(targets_are_trained_on),
 	    TEST(models_are_configured),
 	    TEST(data_that_does_not_fit_is_refused_by_name),
 	    TEST(every_model_trains_on_every_dataset),
