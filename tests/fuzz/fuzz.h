@@ -14,9 +14,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
  * Otherwise the program aborts. */
 hg_status fuzz_import(const char *format, const uint8_t *bytes, size_t count);
 
-/* The same for a set of TU Dortmund: `bytes` has its five files one after the other, separated by
- * form feeds. */
-void fuzz_set(const uint8_t *bytes, size_t count);
+/* The most files of a set. */
+enum { FUZZ_FILES = 8 };
+/* What separates the files of a set that may hold any byte. */
+#define FUZZ_BINARY_END "\f--8<--\f"
+/* A dataset of several files. */
+struct fuzz_set {
+	const char *format, *separator;
+	const char *file[FUZZ_FILES + 1]; /* names; a NULL ends them */
+	const char *below;                /* a folder that some of them are in, or NULL */
+	int whole;                        /* the folder is imported, not its first file */
+};
+/* The same for a set: `bytes` has its files one after the other, with separators between them. */
+void fuzz_set(const struct fuzz_set *set, const uint8_t *bytes, size_t count);
 
 /* The same for the reader of checkpoints: it gives a valid state, or none. */
 hg_status fuzz_checkpoint(const uint8_t *bytes, size_t count);
@@ -33,5 +43,13 @@ int seed_npz(int k, const char *path);
 int seed_text(int k, const char *path);
 int seed_tu(int k, const char *path);
 int seed_h5(int k, const char *path);
+int seed_gin(int k, const char *path);
+int seed_musae(int k, const char *path);
+int seed_planetoid(int k, const char *path);
+int seed_ogb(int k, const char *path);
+int seed_graphbolt(int k, const char *path);
+int seed_dgl_csv(int k, const char *path);
+int seed_zip(int k, const char *path);
+int seed_safetensors(int k, const char *path);
 
 #endif

@@ -31,19 +31,25 @@ static const char *const members[] = {"graph/pointers_to_1",
                                       "nodes/label",
                                       "nodes/train_mask",
                                       "nodes/test_mask",
+                                      "nodes/fold",
                                       "nodes/orig_id",
                                       "nodes/order",
                                       "split/valid",
                                       "batch/graph_ptr",
+                                      "edges/feat",
+                                      "edges/label",
+                                      "edges",
                                       "graphs/label",
                                       "graph",
                                       "nodes",
                                       "nodes/feat_csr/pointers_to_1",
                                       "nodes/feat_csr/indices_1"};
 static const char *const checkpoint_members[] = {
-    "params/w",   "params/b",  "params",     "moment1/w",
-    "moment1",    "moment2/w", "moment2/b",  "loss_scale/history_scale",
-    "loss_scale", "settings",  "params/new", "loss_scale/history_reason"};
+    "params/w",   "params/b",    "params",     "moment1/w",
+    "moment1",    "moment2/w",   "moment2/b",  "loss_scale/history_scale",
+    "loss_scale", "settings",    "params/new", "loss_scale/history_reason",
+    "best/w",     "best",        "history",    "history/step",
+    "best/new",   "history/loss"};
 /* What an edit can change in a file of one kind. */
 struct target {
 	const char *const *members;
@@ -121,9 +127,9 @@ static void poke(struct program *p, hid_t file, const char *name)
 
 static void retext(struct program *p, hid_t file)
 {
-	static const char *const names[] = {"binsparse", "format", "format_version", "name",
-	                                    "num_classes"};
-	const unsigned which = take(p) % 5;
+	static const char *const names[] = {"binsparse", "format",      "format_version",
+	                                    "name",      "num_classes", "num_edge_classes"};
+	const unsigned which = take(p) % 6;
 	const hid_t object = which == 0
 	                         ? H5Oopen(file, take(p) % 2 ? "graph" : "nodes/feat_csr", H5P_DEFAULT)
 	                         : H5Oopen(file, "/", H5P_DEFAULT);
@@ -155,15 +161,16 @@ static void retext(struct program *p, hid_t file)
 /* Makes an attribute of a checkpoint a text or a number, or removes it. */
 static void renumber(struct program *p, hid_t file)
 {
-	static const char *const objects[] = {"/", "settings", "loss_scale", "promoted"},
+	static const char *const objects[] = {"/", "settings", "loss_scale", "promoted", "best"},
 	                         *const names[] = {
-	                             "format",         "format_version", "step",  "scale",
-	                             "growth_tracker", "tolerance",      "steps", "applied",
-	                             "skipped",        "seed",           "0"};
+	                             "format",           "format_version", "step",  "scale",
+	                             "growth_tracker",   "tolerance",      "steps", "applied",
+	                             "skipped",          "seed",           "0",     "loss",
+	                             "nonfinite_logits", "test_right"};
 	static const double reals[] = {0.0, -1.0, 1e300, 65536.0, (double)NAN, (double)INFINITY};
-	const hid_t object = H5Oopen(file, objects[take(p) % 4], H5P_DEFAULT),
+	const hid_t object = H5Oopen(file, objects[take(p) % 5], H5P_DEFAULT),
 	            space = H5Screate(H5S_SCALAR), text = H5Tcopy(H5T_C_S1);
-	const char *name = names[take(p) % 11];
+	const char *name = names[take(p) % 14];
 	const int64_t integer = (int64_t)(int8_t)take(p) * ((int64_t)1 << take(p) % 56);
 	const unsigned kind = take(p) % 4, which = take(p);
 	char words[64] = "";

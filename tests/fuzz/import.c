@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fuzz.h"
@@ -68,6 +69,7 @@ static hg_status import_path(const char *format, const char *name, hg_header hea
 	while (k < formats && strcmp(table[k].name, format) != 0)
 		k++;
 	config.header = header;
+	config.folds = 3;
 	const hg_status status = table[k].import(paths, 1, &config, &d, message);
 	const int good = status == HG_OK ? d && hg_dataset_check(d, "fuzz", message) == HG_OK
 	                                 : status < 0 && !d && message[0] && !strchr(message, '\n');
@@ -79,11 +81,33 @@ static hg_status import_path(const char *format, const char *name, hg_header hea
 	return status;
 }
 
+/* The fitness of a file: it is refused where its import is, and every finding is a line. */
+static void examine(const char *name, hg_status imported)
+{
+	char line[HG_DATA_MESSAGE] = "";
+	hg_fitness *report = NULL;
+	const hg_status status = hg_file_fitness(name, NULL, &report, line);
+	int good = status == HG_OK
+	               ? report && (report->verdict == HG_SEVERITY_REFUSED) == (imported < 0)
+	               : status == imported && !report && line[0];
+	for (int64_t k = 0; report && k < report->findings; k++)
+		good =
+		    good && hg_fitness_sentence(report, k, line) == HG_OK && line[0] && !strchr(line, '\n');
+	if (!good) {
+		fprintf(stderr, "fitness: %s after %s, \"%s\"\n", hg_status_name(status),
+		        hg_status_name(imported), line);
+		abort();
+	}
+	hg_fitness_free(report);
+}
+
 hg_status fuzz_import(const char *format, const uint8_t *bytes, size_t count)
 {
 	if (strcmp(format, "h5") == 0) {
 		store_named(bytes, count);
-		return import_path(format, named, HG_HEADER_AUTO);
+		const hg_status imported = import_path(format, named, HG_HEADER_AUTO);
+		examine(named, imported);
+		return imported;
 	}
 	store(bytes, count);
 	for (int header = HG_HEADER_YES; header <= HG_HEADER_NO && strcmp(format, "edges") == 0;
@@ -92,44 +116,56 @@ hg_status fuzz_import(const char *format, const uint8_t *bytes, size_t count)
 	return import_path(format, path, HG_HEADER_AUTO);
 }
 
-/* The importer reads files beside the first. They are links to files in memory, in a directory that
- * is removed when the process ends. */
-static char folder[] = "/tmp/hg-fuzz-XXXXXX";
-static const char *const parts[] = {"A", "graph_indicator", "graph_labels", "node_labels",
-                                    "node_attributes"};
-enum { PARTS = sizeof parts / sizeof parts[0] };
+/* ---- sets of files ---- */
 
-static const char *part_name(int k)
+/* They are links to files in memory, in a directory that is removed when the process ends. */
+static char folder[] = "/tmp/hg-fuzz-XXXXXX";
+static const struct fuzz_set *linked; /* a process fuzzes one set */
+
+static const char *name_in_folder(const char *file)
 {
 	static char name[96];
-	snprintf(name, sizeof name, "%s/set_%s.txt", folder, parts[k]);
+	snprintf(name, sizeof name, "%s/%s", folder, file);
 	return name;
 }
 
 static void remove_set(void)
 {
-	for (int k = 0; k < PARTS; k++)
-		unlink(part_name(k));
+	for (int k = 0; linked && k < FUZZ_FILES && linked->file[k]; k++)
+		unlink(name_in_folder(linked->file[k]));
+	if (linked && linked->below)
+		rmdir(name_in_folder(linked->below));
 	rmdir(folder);
 }
 
-void fuzz_set(const uint8_t *bytes, size_t count)
+static void make_folder(const struct fuzz_set *set)
 {
-	static struct file file[PARTS];
-	if (!file[0].made && (!mkdtemp(folder) || atexit(remove_set) != 0))
+	if (!mkdtemp(folder) || (set->below && mkdir(name_in_folder(set->below), 0700) != 0) ||
+	    atexit(remove_set) != 0)
 		abort();
-	for (int k = 0; k < PARTS; k++) {
-		const uint8_t *end = k < PARTS - 1 ? memchr(bytes, '\f', count) : NULL;
+	linked = set;
+}
+
+void fuzz_set(const struct fuzz_set *set, const uint8_t *bytes, size_t count)
+{
+	static struct file file[FUZZ_FILES];
+	const size_t gap = strlen(set->separator);
+	if (!linked)
+		make_folder(set);
+	for (int k = 0; k < FUZZ_FILES && set->file[k]; k++) {
+		const int is_last = k + 1 == FUZZ_FILES || !set->file[k + 1];
+		const uint8_t *end = is_last ? NULL : memmem(bytes, count, set->separator, gap);
 		const size_t length = end ? (size_t)(end - bytes) : count;
 		char target[64];
 		const int made = file[k].made;
 		snprintf(target, sizeof target, "/proc/self/fd/%d", fill(&file[k], bytes, length));
-		if (!made && symlink(target, part_name(k)) != 0)
+		if (!made && symlink(target, name_in_folder(set->file[k])) != 0)
 			abort();
-		bytes += length + (end != NULL);
-		count -= length + (end != NULL);
+		bytes += length + (end ? gap : 0);
+		count -= length + (end ? gap : 0);
 	}
-	(void)import_path("tu", part_name(0), HG_HEADER_AUTO);
+	(void)import_path(set->format, set->whole ? folder : name_in_folder(set->file[0]),
+	                  HG_HEADER_AUTO);
 }
 
 hg_status fuzz_checkpoint(const uint8_t *bytes, size_t count)
@@ -156,11 +192,13 @@ static void describe(hg_dataset *d, int kind)
 	static int32_t order[] = {1, 2, 0, 5, 3, 4};
 	static int32_t ring[] = {1, 5, 0, 2, 1, 3, 2, 4, 3, 5, 0, 4},
 	               rings[] = {1, 2, 0, 2, 0, 1, 4, 5, 3, 5, 3, 4}, feat_col[] = {0, 2, 1, 2},
-	               label[] = {0, 1, 2, -1, 1, 0};
+	               label[] = {0, 1, 2, -1, 1, 0},
+	               edge_label[] = {0, 1, 2, 0, -1, 1, 2, 0, 1, 1, 0, 2};
 	static float weight[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, feat[18] = {1, -1, 0.5f},
-	             feat_value[] = {1, 2, 3, 4};
+	             feat_value[] = {1, 2, 3, 4}, edge_feat[24] = {2, -2, 0.25f};
 	static char name[] = "seed";
 	static uint8_t train[] = {1, 1, 0, 0, 0, 0}, test[] = {0, 0, 1, 0, 0, 0};
+	static int32_t fold[] = {0, 1, 1, -1, 0, 1};
 	*d = (hg_dataset){.name = name,
 	                  .nodes = 6,
 	                  .edges = 12,
@@ -174,8 +212,16 @@ static void describe(hg_dataset *d, int kind)
 	d->label = label;
 	d->train_mask = train;
 	d->test_mask = test;
+	d->folds = 2;
+	d->fold = fold;
 	d->orig_id = orig_id;
 	d->order = order;
+	if (kind != 1) {
+		d->edge_features = 2;
+		d->edge_feat = edge_feat;
+		d->edge_classes = 3;
+		d->edge_label = edge_label;
+	}
 	if (kind == 0) {
 		d->feat = feat;
 	} else {
@@ -210,6 +256,16 @@ static hg_status write_checkpoint(const char *name, char *message)
 	    hg_state_add_promotion(state, &promoted) != HG_OK)
 		abort();
 	state->loss_scale.scale = 1.0f;
+	state->best = (hg_state_best){.step = 2,
+	                              .metric = HG_METRIC_ACCURACY,
+	                              .value = {0.5, 1.0, 0.0},
+	                              .right = {1, 1, 0},
+	                              .counted = {2, 1, 1}};
+	state->plateau = (hg_plateau){.evaluations = 2, .waited = 1, .best = 0.5};
+	if (hg_state_add_best(state) != HG_OK ||
+	    hg_state_add_epoch(state, &(hg_state_epoch){.step = 1}) != HG_OK ||
+	    hg_state_add_epoch(state, &(hg_state_epoch){.step = 2}) != HG_OK)
+		abort();
 	const hg_status status = hg_checkpoint_write(state, name, message);
 	hg_state_free(state);
 	return status;

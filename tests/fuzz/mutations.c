@@ -53,7 +53,9 @@ static uint64_t content_of_dataset(const hg_dataset *d)
 {
 	struct hg__hash h;
 	const int64_t n = d->nodes, rows = d->graph_ptr ? d->graphs : n;
-	const int64_t size[] = {n, d->edges, d->graphs, d->features, d->feat_dtype, d->classes};
+	const int64_t size[] = {
+	    n,          d->edges,         d->graphs,      d->features, d->feat_dtype,
+	    d->classes, d->edge_features, d->edge_classes};
 	const int64_t stored = d->feat_rowptr ? d->feat_rowptr[n] : 0;
 	const struct {
 		const void *bytes;
@@ -71,8 +73,11 @@ static uint64_t content_of_dataset(const hg_dataset *d)
 	             {d->train_mask, rows, 1},
 	             {d->val_mask, rows, 1},
 	             {d->test_mask, rows, 1},
+	             {d->fold, rows, 4},
 	             {d->orig_id, n, 8},
-	             {d->order, n, 4}};
+	             {d->order, n, 4},
+	             {d->edge_feat, d->edges * d->edge_features, 4},
+	             {d->edge_label, d->edges, 4}};
 	hg__hash_begin(&h);
 	add(&h, size, sizeof size);
 	add(&h, d->name, d->name ? strlen(d->name) : 0);

@@ -1,10 +1,30 @@
 /* Small good files, from which mutations start. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "fuzz.h"
+#include "pickles.h"
 #include "support.h"
+
+/* An exported dataset: number 0 has dense f16 features, 1 sparse ones, 2 is a batch. */
+static int seed_exported(int k, const char *path)
+{
+	if (k > 2)
+		return 0;
+	hg_dataset *d = k == 0 ? small_dataset() : k == 1 ? small_sparse() : small_batch();
+	d->order = calloc((size_t)d->nodes, sizeof *d->order);
+	CHECK(d->order != NULL);
+	for (int32_t i = 0; i < d->nodes; i++)
+		d->order[i] = i;
+	if (k == 0)
+		CHECK_OK(hg_dataset_features_to(d, HG_F16, 0, NULL));
+	CHECK_OK(hg_dataset_make_folds(d, 2, 0, NULL));
+	CHECK_OK(hg_dataset_write_npz(d, path, NULL, NULL));
+	hg_dataset_free(d);
+	return 1;
+}
 
 int seed_npz(int k, const char *path)
 {
@@ -13,7 +33,7 @@ int seed_npz(int k, const char *path)
 	                     labels[] = {0, 1, -1, 1}, train[] = {0, 1};
 	static const float dense[] = {1, 2, 3, 4, 5, 6, 7, 8}, data[] = {1, 0.5f, 2, 3, 4};
 	if (k >= 2)
-		return 0;
+		return seed_exported(k - 2, path);
 	struct npz_out *out = npz_begin(path);
 	npz_add(out, "adj_shape", "<i8", "(2,)", shape, sizeof shape);
 	npz_add(out, "adj_indptr", "<i4", "(5,)", indptr, sizeof indptr);
@@ -22,6 +42,8 @@ int seed_npz(int k, const char *path)
 	npz_add(out, "labels", "<i4", "(4,)", labels, sizeof labels);
 	npz_add(out, "train_idx", "<i4", "(2,)", train, sizeof train);
 	npz_add(out, "attr_matrix", "<f4", "(4, 2)", dense, sizeof dense);
+	npz_add(out, "edge_feat", "<f4", "(5, 1)", data, sizeof data);
+	npz_add(out, "edge_label", "<i4", "(5,)", indices, sizeof indices);
 	npz_end(out, k == 0);
 	return 1;
 }
@@ -45,6 +67,7 @@ int seed_text(int k, const char *path)
 	    "# comment\n0 1\r\n1\t2\n100 7\n",
 	    "0 1 0.5\n1 0 -2e3\n",
 	    "3 4\n0 1\n1 2\n2 0\n1 0\n",
+	    "% METIS\n4 3 111 2\n7 9 8 2 1 3 2\n7 9 8 1 1 3 3\n7 9 8 1 2 2 3\n\n",
 	    "3 3 2\n0 1 1\n1 2 1\n",
 	    ("%%MatrixMarket matrix coordinate real general\n% x\n3 3 4\n"
 	     "1 2 0.5\n2 1 0\n3 3 -1\n1 2 1\n"),
@@ -64,12 +87,147 @@ int seed_tu(int k, const char *path)
 {
 	static const char *const sets[] = {
 	    "1, 2\n2, 1\n4, 5\n\f1\n1\n2\n4\n4\n\f1\n-1\n1\n7\n\f0\n2\n2\n0\n9\n\f0.5, 1\n-1, 2\n3, "
-	    "4e3\n0, 0\n1, 1\n",
-	    "1 2\r\n2 3\n3 1\n\f1\n1\n1\n\f3\n\f5\n6\n7\n\f1\n2\n3\n",
+	    "4e3\n0, 0\n1, 1\n\f1\n2\n3\n4\n\f0\n2\n0\n\f0.5, 1\n-1, 2\n3, 4e3\n",
+	    "1 2\r\n2 3\n1 2\n\f1\n1\n1\n\f3\n\f5\n6\n7\n\f1\n2\n3\n\f0.5 -1\n\f1 2\n3 4\n1 "
+	    "3\n\f1\n2\n3\n",
 	};
 	if (k >= (int)(sizeof sets / sizeof sets[0]))
 		return 0;
 	write_text(path, sets[k]);
+	return 1;
+}
+
+int seed_gin(int k, const char *path)
+{
+	static const char *const sets[] = {
+	    "3\n3 1\n7 1 1\n-2 2 0 2 \n7 1 1\r\n1 -1\n7 0\n2 1\n30 0\n7 1 0\n\f0\n\f1\n\f2\n\f1\n2\n",
+	    "4\n1 0\n0 0 1.5 2\n1 0\n0 0 -1 3e3\n1 1\n1 1 0 0 0\n1 1\n0 0 1 "
+	    "1\n\f0\n3\n\f1\n\f2\n\f1\n2\n",
+	};
+	if (k >= (int)(sizeof sets / sizeof sets[0]))
+		return 0;
+	write_text(path, sets[k]);
+	return 1;
+}
+
+int seed_musae(int k, const char *path)
+{
+	static const char *const sets[] = {
+	    "id,days,mature,new_id\n900,1,True,2\n901,2,False,0\n902,3,True,1\n\fa,b\n0,2\n2,1\n\f"
+	    "{\"1\": [1, 5,1],\n \"0\": [],\"2\":[0]}\n",
+	    "id,name,target\n1,\"a, \"\"b\"\"\",0.5\n0,c,2e3\n\fa,b\n0,1\n\f{\"1\": [7]}",
+	};
+	if (k >= (int)(sizeof sets / sizeof sets[0]))
+		return 0;
+	write_text(path, sets[k]);
+	return 1;
+}
+
+int seed_ogb(int k, const char *path)
+{
+	static const char *const sets[] = {
+	    "4\n\f5\n\f0,1\n1,2\n2,0\n3,1\n0,1\n\f0.5,1\n-2,0\n3,4e1\n0,0\n\f1\n0\nnan\n2\n"
+	    "\f0,1\n2,3\n1e2,0\n-1,0\n0,2\n",
+	    "2\n1\n2\n\f2\n0\n1\n\f0,1\n1,0\n1,0\n\f1\n2\n3\n4\n5\n\f0.5,\nnan,2\n1,1\n\f1\n2\n3\n",
+	};
+	if (k >= (int)(sizeof sets / sizeof sets[0]))
+		return 0;
+	write_text(path, sets[k]);
+	return 1;
+}
+
+int seed_planetoid(int k, const char *path)
+{
+	static struct pickle out;
+	FILE *file = k ? NULL : fopen(path, "wb");
+	if (!file)
+		return 0;
+	for (int member = 0; member < PLANETOID_MEMBERS; member++) {
+		planetoid_member(&planetoid_toy, member, &out);
+		CHECK(fwrite(out.bytes, 1, out.count, file) == out.count);
+		if (member + 1 < PLANETOID_MEMBERS)
+			CHECK(fputs(FUZZ_BINARY_END, file) >= 0);
+	}
+	CHECK(fclose(file) == 0);
+	return 1;
+}
+
+int seed_dgl_csv(int k, const char *path)
+{
+	static const char *const sets[] = {
+	    "dataset_name: a\nedge_data:\n- file_name: edges.csv\nnode_data:\n- {file_name: nodes.csv, "
+	    "node_id_field: node_id}\n\fnode_id,label,train_mask,feat\n2,1,True,\"1, 2\"\n0,,0,3 "
+	    "4\n1,0,False,\"[5,6]\"\n\fsrc_id,dst_id,feat\n0,1,1\n2,0,1\n0,1,5\n",
+	    "separator: ;\nedge_data: [&e {file_name: edges.csv}]\nnode_data: [{file_name: "
+	    "nodes.csv}]\n"
+	    "graph_data: {file_name: graphs.csv}\n\fgraph_id;node_id;feat\n7;a;1\n5;b;2\n7;0;3\n\f"
+	    "graph_id;src_id;dst_id\n7;a;0\n5;b;b\n\fgraph_id;label;test_mask\n5;0.5;1\n7;-2;0\n",
+	};
+	if (k >= (int)(sizeof sets / sizeof sets[0]))
+		return 0;
+	write_text(path, sets[k]);
+	return 1;
+}
+
+/* Adds a file to the set that is being written, after the separator. */
+static void append(FILE *set, const void *bytes, size_t count)
+{
+	CHECK(fputs(FUZZ_BINARY_END, set) >= 0 && fwrite(bytes, 1, count, set) == count);
+}
+
+static void append_npy(FILE *set, const char *descr, const char *shape, const void *elements,
+                       size_t bytes)
+{
+	size_t count = 0;
+	write_npy(scratch(3, "array"), descr, shape, elements, bytes);
+	unsigned char *file = read_bytes(scratch(3, "array"), &count);
+	append(set, file, count);
+	free(file);
+}
+
+int seed_graphbolt(int k, const char *path)
+{
+	static const char list[] = "0,1\n1,2\n2,2\n0,1\n",
+	                  rest[] = "feature_data:\n- domain: node\n  name: feat\n  format: numpy\n  "
+	                           "path: x.npy\n- {domain: edge, name: w, format: numpy, path: "
+	                           "w.npy}\ntasks: [{name: t, num_classes: 2, train_set: [{data: "
+	                           "[{name: seeds, format: numpy, path: train.npy}, {name: labels, "
+	                           "format: numpy, path: y.npy}]}]}]\n";
+	static const int64_t ends[] = {0, 1, 1, 2}, train[] = {2, 0};
+	static const float x[] = {1, 2, 3, 4, 5, 6}, y[] = {0, 1};
+	FILE *set = k < 2 ? fopen(path, "wb") : NULL;
+	if (!set)
+		return 0;
+	CHECK(fprintf(set, "graph:\n  nodes: [{num: 3}]\n  edges:\n  - {format: %s, path: %s}\n%s",
+	              k ? "numpy" : "csv", k ? "ends.npy" : "list.csv", rest) > 0);
+	append(set, list, sizeof list - 1);
+	append_npy(set, "<i8", "(2, 2)", ends, sizeof ends);
+	append_npy(set, "<f4", "(3, 2)", x, sizeof x);
+	append_npy(set, "<i8", "(2,)", train, sizeof train);
+	append_npy(set, "<f4", k ? "(2, 1)" : "(2,)", y, sizeof y);
+	append_npy(set, "<f4", k ? "(2, 2)" : "(4,)", x, 4 * sizeof *x);
+	CHECK(fclose(set) == 0);
+	return 1;
+}
+
+/* Archives of the three formats, stored and deflated. */
+int seed_zip(int k, const char *path)
+{
+	static const struct {
+		const char *name[4], *text[4];
+	} sets[] = {
+	    {{"s/s_A.txt", "s/s_graph_indicator.txt", "s/s_graph_labels.txt", NULL},
+	     {"1, 2\n2, 1\n", "1\n1\n2\n", "1\n-1\n"}},
+	    {{"s/s.txt", "s/10fold_idx/test_idx-1.txt", NULL}, {"1\n2 0\n0 1 1\n0 1 0\n", "0\n"}},
+	    {{"s_edges.csv", "s_target.csv", "s_features.json", NULL},
+	     {"a,b\n0,1\n", "id,target\n0,1\n1,0\n", "{\"0\":[1],\"1\":[0,2]}"}}};
+	if (k >= 6)
+		return 0;
+	struct npz_out *zip = npz_begin(path);
+	for (int member = 0; sets[k / 2].name[member]; member++)
+		npz_raw(zip, sets[k / 2].name[member], sets[k / 2].text[member],
+		        strlen(sets[k / 2].text[member]));
+	npz_end(zip, k % 2);
 	return 1;
 }
 
@@ -83,5 +241,29 @@ int seed_h5(int k, const char *path)
 		bytes[i] = (uint8_t)test_u64();
 	bytes[0] = (uint8_t)k;
 	write_bytes(path, bytes, sizeof bytes);
+	return 1;
+}
+
+/* The weights of a GIN with the names of PyTorch Geometric, and with names as they are. */
+int seed_safetensors(int k, const char *path)
+{
+	hg_context *ctx = NULL;
+	hg_params *params = NULL;
+	hg_model *model = NULL;
+	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+	hg_model_config c = hg_model_config_default("gin");
+	if (k >= 2)
+		return 0;
+	config.device = HG_DEVICE_CPU;
+	c.in_features = 3;
+	c.out_features = 2;
+	c.hidden = 2;
+	CHECK_OK(hg_context_create(&config, &ctx));
+	CHECK_OK(hg_params_create(ctx, NULL, &params));
+	CHECK_OK(hg_model_create(params, &c, &model));
+	CHECK_OK(hg_params_export(params, k ? NULL : &c, path, NULL));
+	hg_model_free(model);
+	hg_params_free(params);
+	hg_context_free(ctx);
 	return 1;
 }
