@@ -131,24 +131,60 @@ int tool_read_real(struct tool_line *line, const struct tool_option *option, con
 
 /* ---- the command line ---- */
 
-static size_t option_count(const struct tool_line *line)
+size_t tool_option_count(const struct tool_line *line)
 {
 	return line->count + line->shared_count;
 }
 
-static const struct tool_option *option_at(const struct tool_line *line, size_t k)
+const struct tool_option *tool_option_at(const struct tool_line *line, size_t k)
 {
 	return k < line->count ? &line->options[k] : &line->shared[k - line->count];
 }
 
-/* The index of the option with this name; option_count if there is none. */
+/* The index of the option with this name; tool_option_count if there is none. */
 static size_t option_named(const struct tool_line *line, const char *name, size_t length)
 {
 	size_t k = 0;
-	while (k < option_count(line) && (strlen(option_at(line, k)->name) != length ||
-	                                  strncmp(option_at(line, k)->name, name, length) != 0))
+	while (k < tool_option_count(line) &&
+	       (strlen(tool_option_at(line, k)->name) != length ||
+	        strncmp(tool_option_at(line, k)->name, name, length) != 0))
 		k++;
 	return k;
+}
+
+static int option_store(struct tool_line *line, size_t k, const char *value)
+{
+	const struct tool_option *option = tool_option_at(line, k);
+	line->given[k] = 1;
+	line->text[k] = value;
+	line->target = k < line->count ? line->to : line->shared_to;
+	return option->read(line, option, value);
+}
+
+int tool_option_set(struct tool_line *line, size_t k, const char *text)
+{
+	line->filed[k] = 1;
+	return option_store(line, k, text);
+}
+
+/* The command line sets option k: what a file says of it, also under another name (--steps for
+ * --epochs), no longer counts as given. */
+static void line_wins(struct tool_line *line, size_t k)
+{
+	for (size_t j = 0; j < tool_option_count(line); j++) {
+		const int same = (j < line->count) == (k < line->count) &&
+		                 tool_option_at(line, j)->offset == tool_option_at(line, k)->offset;
+		if (same && line->filed[j])
+			line->given[j] = 0;
+	}
+}
+
+/* "--flag=off" */
+static void unset_flag(struct tool_line *line, size_t k)
+{
+	line->target = k < line->count ? line->to : line->shared_to;
+	*(int *)field_of(line, tool_option_at(line, k)) = 0;
+	line->given[k] = 0;
 }
 
 /* Read the option argv[*i] and its value, which may be the next word. */
@@ -158,9 +194,13 @@ static int option_read(struct tool_line *line, int argc, char **argv, int *i)
 	           *equals = strchr(word, '=');
 	const size_t k = option_named(line, word, equals ? (size_t)(equals - word) : strlen(word));
 	const char *value = equals ? equals + 1 : NULL;
-	if (k == option_count(line))
+	if (k == tool_option_count(line))
 		return tool_refuse(line, "unknown option \"%s\": --help lists the options", word);
-	const struct tool_option *option = option_at(line, k);
+	const struct tool_option *option = tool_option_at(line, k);
+	if (!option->argument && value && strcmp(value, "off") == 0) {
+		unset_flag(line, k);
+		return 0;
+	}
 	if (!option->argument && value && !option->choices)
 		return tool_refuse(line, "%s takes no value, found \"%s\"", option->name, value);
 	if (option->argument && !value && *i + 1 < argc)
@@ -168,14 +208,16 @@ static int option_read(struct tool_line *line, int argc, char **argv, int *i)
 	if (option->argument && (!value || !*value))
 		return tool_refuse(line, "%s needs a value%s: %s", option->name,
 		                   value ? ", found an empty one" : "", option->argument);
-	line->given |= (uint64_t)1 << k;
-	line->target = k < line->count ? line->to : line->shared_to;
-	return option->read(line, option, value);
+	line_wins(line, k);
+	return option_store(line, k, value);
 }
 
 int tool_line_read(struct tool_line *line, int argc, char **argv)
 {
 	int only_operands = 0;
+	if (tool_option_count(line) > TOOL_OPTIONS)
+		return tool_refuse(line, "this tool has %zu options, more than TOOL_OPTIONS, %d",
+		                   tool_option_count(line), TOOL_OPTIONS);
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
 		int bad = 0;
@@ -193,17 +235,25 @@ int tool_line_read(struct tool_line *line, int argc, char **argv)
 	return 0;
 }
 
+size_t tool_given_count(const struct tool_line *line)
+{
+	size_t count = 0;
+	for (size_t k = 0; k < tool_option_count(line); k++)
+		count += line->given[k];
+	return count;
+}
+
 int tool_given(const struct tool_line *line, const char *name)
 {
 	const size_t k = option_named(line, name, strlen(name));
-	return k < option_count(line) && (line->given >> k & 1);
+	return k < tool_option_count(line) && line->given[k];
 }
 
 const struct tool_option *tool_misfit(const struct tool_line *line, const char *name)
 {
-	for (size_t k = 0; k < option_count(line); k++) {
-		const struct tool_option *option = option_at(line, k);
-		if (line->given >> k & 1 && option->only && word_in(option->only, name, ' ') < 0)
+	for (size_t k = 0; k < tool_option_count(line); k++) {
+		const struct tool_option *option = tool_option_at(line, k);
+		if (line->given[k] && option->only && word_in(option->only, name, ' ') < 0)
 			return option;
 	}
 	return NULL;

@@ -30,6 +30,7 @@ struct tool_option {
 	size_t count; /* of a list: the offset of its length */
 	/* the commands or models that have the option, separated by blanks; NULL: all */
 	const char *only;
+	int line_only; /* not in a file of options (config.h): --help, --config */
 };
 
 /* The type of the field at the offset: an int that becomes 1; const char *; a choice as const char
@@ -60,25 +61,32 @@ int tool_read_integer(struct tool_line *line, const struct tool_option *option, 
 int tool_read_real(struct tool_line *line, const struct tool_option *option, const char *text);
 int tool_read_order(struct tool_line *line, const struct tool_option *option, const char *text);
 
+enum { TOOL_OPTIONS = 128 };
+
 struct tool_line {
 	const struct tool_option *options;
 	size_t count;
 	void *to; /* the tool's own struct */
 	/* Options that several tools share, and the struct that they fill; NULL: none. Together with
-	 * the tool's own options at most 64. */
+	 * the tool's own options at most TOOL_OPTIONS. */
 	const struct tool_option *shared;
 	size_t shared_count;
 	void *shared_to;
 	/* Handles a word that is not an option. Returns 0, or -1 through tool_refuse. NULL: such words
 	 * are refused. */
 	int (*operand)(struct tool_line *line, const char *word);
-	void *target;      /* the struct that the current option fills */
-	uint64_t given;    /* bit k: option k was given; shared options follow the tool's own */
+	void *target; /* the struct that the current option fills */
+	/* of option k: was it given, and by a file (config.h), so that the command line wins? Shared
+	 * options follow the tool's own */
+	unsigned char given[TOOL_OPTIONS], filed[TOOL_OPTIONS];
+	/* the values of the options that were given, as they were typed; NULL: a flag */
+	const char *text[TOOL_OPTIONS];
 	char message[512]; /* why the command line was refused */
 };
 
 /* Parse the command line. Returns 0, or -1 with one sentence in line->message. A value follows its
- * option as the next word or after '='; "--" ends the options; -h means --help. */
+ * option as the next word or after '='; "--" ends the options; -h means --help. A flag that a file
+ * has set is unset by "--flag=off". */
 int tool_line_read(struct tool_line *line, int argc, char **argv);
 int tool_refuse(struct tool_line *line, const char *format, ...) HG_PRINTF(2, 3);
 /* Put the names of a list in one text, "a, b, c". Returns buffer. */
@@ -87,6 +95,13 @@ const char *tool_join(const char *const *names, const char *separator, char *buf
  * follows. `whole` is the complete text of the option, for the message. */
 int tool_whole(struct tool_line *line, const struct tool_option *option, const char *whole,
                const char *text, char stop, int64_t *value, const char **rest);
+/* Option number k of all: the tool's own, then the shared ones. */
+size_t tool_option_count(const struct tool_line *line);
+const struct tool_option *tool_option_at(const struct tool_line *line, size_t k);
+/* Set option number k of all as a file of options does; text NULL: a flag. */
+int tool_option_set(struct tool_line *line, size_t k, const char *text);
+/* How many options were given. */
+size_t tool_given_count(const struct tool_line *line);
 /* Was the option of this name given? */
 int tool_given(const struct tool_line *line, const char *name);
 /* An option that was given although the command or model `name` does not have it; NULL: there is

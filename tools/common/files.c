@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "halfgraph/data.h"
+#include "watch.h"
 
 static int same_entry(const char *a, const char *b)
 {
@@ -58,6 +59,15 @@ static hg_status check_pair(const struct tool_file *out, const struct tool_file 
 	return HG_ERR_ARG;
 }
 
+/* A signal that ends the program waits until the file of the attempt is removed. */
+hg_status tool_file_try(const char *path, char *message)
+{
+	watch_block();
+	const hg_status status = hg_file_try(path, message);
+	watch_unblock();
+	return status;
+}
+
 hg_status tool_files_check(const struct tool_file *files, size_t count, char *message)
 {
 	for (size_t k = 0; k < count; k++) {
@@ -74,7 +84,7 @@ hg_status tool_files_check(const struct tool_file *files, size_t count, char *me
 			if (is_read(&files[other]) || other < k)
 				status = check_pair(out, &files[other], message);
 		if (status == HG_OK && out->use == TOOL_REPLACED)
-			status = hg_file_try(out->path, message);
+			status = tool_file_try(out->path, message);
 		if (status < 0)
 			return status;
 	}

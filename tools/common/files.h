@@ -22,4 +22,7 @@ struct tool_file {
  * be replaced. HG_ERR_ARG or HG_ERR_IO, with one line in message[HG_DATA_MESSAGE]. */
 HG_NODISCARD hg_status tool_files_check(const struct tool_file *files, size_t count, char *message);
 
+/* Check that a file can be written (hg_file_try). A signal leaves no file of the attempt. */
+HG_NODISCARD hg_status tool_file_try(const char *path, char *message);
+
 #endif

@@ -44,18 +44,23 @@ void watch_block(void)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+void watch_unblock(void)
+{
+	sigset_t set;
+	fill_set(&set);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 /* A hang-up that nohup ignores stays ignored. (A shell without job control ignores SIGINT for what
  * it starts in the background; that one can still be sent on purpose.) */
 void watch_install(void)
 {
 	struct sigaction action = {.sa_handler = on_signal}, found;
-	sigset_t set;
 	(void)sigemptyset(&action.sa_mask);
 	for (size_t k = 0; k < SIGNALS; k++)
 		if (signals[k] != SIGHUP || sigaction(SIGHUP, NULL, &found) || found.sa_handler != SIG_IGN)
 			(void)sigaction(signals[k], &action, NULL);
-	fill_set(&set);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	watch_unblock();
 }
 
 /* Show progress ten times a second at most, once the same work has taken a second. */

@@ -6,6 +6,7 @@
 /* SIGINT (Ctrl-C), SIGTERM and SIGHUP end a tool with TOOL_INTERRUPTED from its first line on:
  * tool_begin blocks them, and installs the handlers when it will not execute the program again. */
 void watch_block(void);
+void watch_unblock(void);
 void watch_install(void);
 
 /* From watch_begin on the first signal sets a flag, which the library checks between two pieces of

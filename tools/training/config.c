@@ -2,6 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "schedule.h"
+#include "task.h"
 #include "training.h"
 
 static int index_of_choice(const char *text, const char *const *names, int count)
@@ -37,14 +39,17 @@ static hg_status policy_make(const struct training *t, hg_policy *policy)
 static void model_make(const struct training *t, hg_model_config *model)
 {
 	static const char *const norms[] = {"none", "left", "right", "both", "in"},
-	                         *const reductions[] = {"sum", "mean", "max"};
+	                         *const reductions[] = {"sum", "mean", "max"},
+	                         *const depths[] = {"layers", "last", "all"};
 	training_set_int(&model->layers, t->layers);
 	training_set_int(&model->hidden, t->hidden);
 	training_set_int(&model->heads, t->heads);
 	training_set_int(&model->out_heads, t->out_heads);
+	training_set_int(&model->hops, t->hops);
 	training_set_float(&model->dropout, t->dropout);
 	training_set_float(&model->attention_dropout, t->attention_dropout);
 	training_set_float(&model->lambda, t->lambda);
+	training_set_float(&model->teleport, t->teleport);
 	if (t->norm)
 		model->norm = (hg_norm)index_of_choice(t->norm, norms, 5);
 	if (t->aggregate)
@@ -53,9 +58,12 @@ static void model_make(const struct training *t, hg_model_config *model)
 		model->feature_norm = strcmp(t->feature_norm, "layer") == 0 ? HG_LAYER_NORM : HG_BATCH_NORM;
 	if (t->readout)
 		model->readout = index_of_choice(t->readout, reductions, 3);
+	if (t->readout_layers)
+		model->readout_layers = (hg_readout_layers)index_of_choice(t->readout_layers, depths, 3);
 }
 
-hg_status training_config(const struct training *t, const hg_dataset *d, hg_train_config *config)
+hg_status training_config(const struct training *t, const hg_dataset *d, hg_train_config *config,
+                          char *message)
 {
 	*config = hg_train_config_default(t->model);
 	model_make(t, &config->model);
@@ -63,9 +71,16 @@ hg_status training_config(const struct training *t, const hg_dataset *d, hg_trai
 	training_set_float(&config->optim.lr, t->lr);
 	training_set_float(&config->optim.weight_decay, t->weight_decay);
 	training_set_float(&config->optim.clip_norm, t->clip);
+	schedule_make(t, &config->schedule);
 	config->step.eager = t->eager;
-	const hg_status status = hg_dataset_configure(d, &config->model, NULL);
-	return status < 0 ? status : policy_make(t, &config->policy);
+	char why[HG_DATA_MESSAGE] = "";
+	const hg_status status = hg_dataset_configure(d, &config->model, why);
+	task_configure(t, d, config);
+	if (status < 0) {
+		(void)dataset_refuse(t, why, message);
+		return status;
+	}
+	return policy_make(t, &config->policy);
 }
 
 hg_status training_context(const struct training *t, uint64_t seed, hg_log_fn log, void *user,

@@ -1,7 +1,9 @@
 /* Read a dataset file and take it to a device as the options of a training run ask. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "task.h"
 #include "training.h"
 
 const char *dataset_rows_note(const hg_rows_advice *rows)
@@ -23,13 +25,22 @@ hg_status dataset_refuse(const struct training *t, const char *why, char *messag
 	return HG_ERR_FORMAT;
 }
 
-int dataset_has_validation(const hg_dataset *d)
+/* Does a row have a label or a target? */
+static int has_truth(const hg_dataset *d, int64_t row)
+{
+	int has = d->label && d->label[row] >= 0;
+	for (int64_t c = 0; c < d->targets; c++)
+		has |= !isnan(d->target[row * d->targets + c]);
+	return has;
+}
+
+int dataset_has_split(const hg_dataset *d, const uint8_t *mask)
 {
 	const int64_t rows = d->graph_ptr ? d->graphs : d->nodes;
 	int64_t i = 0;
-	while (d->val_mask && i < rows && (!d->val_mask[i] || d->label[i] < 0))
+	while (mask && i < rows && (!mask[i] || !has_truth(d, i)))
 		i++;
-	return d->val_mask && i < rows;
+	return mask && i < rows;
 }
 
 /* An option that does not apply to this dataset is refused, because it would silently have no
@@ -38,9 +49,11 @@ static const char *misfit(const hg_dataset *d, const struct training *t)
 {
 	if (t->readout && !d->graph_ptr)
 		return "is one graph, but --readout is for datasets of many graphs";
+	if (t->readout_layers && !d->graph_ptr)
+		return "is one graph, but --readout-layers is for datasets of many graphs";
 	if (t->out_heads >= 0 && d->graph_ptr)
 		return "holds many graphs, but --out-heads is for the last layer on one graph";
-	return NULL;
+	return task_misfit(t, d);
 }
 
 static hg_status rows_prepare(const struct training *t, hg_dataset *d, hg_rows_advice *rows,
@@ -54,11 +67,25 @@ static hg_status rows_prepare(const struct training *t, hg_dataset *d, hg_rows_a
 	return status >= 0 && rows->normalize ? hg_dataset_row_normalize(d, message) : status;
 }
 
+hg_status dataset_use_fold(const struct training *t, hg_dataset *d, int64_t fold, char *message)
+{
+	char why[HG_DATA_MESSAGE] = "";
+	const hg_status status =
+	    hg_dataset_use_fold(d, fold, training_held_out(t) ? HG_FOLD_HELD_OUT : HG_FOLD_NEXT, why);
+	if (status < 0)
+		(void)dataset_refuse(t, why, message);
+	return status == HG_ERR_STATE || status == HG_ERR_ARG ? HG_ERR_FORMAT : status;
+}
+
 hg_status dataset_load(const struct training *t, hg_dataset **dataset, hg_rows_advice *rows,
                        char *message)
 {
 	char why[HG_DATA_MESSAGE] = "";
 	hg_status status = hg_dataset_read(t->data, dataset, message);
+	if (status < 0)
+		return status;
+	if (t->fold >= 0)
+		status = dataset_use_fold(t, *dataset, t->fold, message);
 	if (status < 0)
 		return status;
 	const hg_status sound = hg_dataset_check_training(*dataset, t->data, message);
@@ -100,6 +127,7 @@ hg_status dataset_train_data(const hg_dataset *d, const hg_device_data *data,
 	const hg_train_data none = HG_TRAIN_DATA_INIT;
 	*train = none;
 	train->features_note = dataset_rows_note(rows);
+	train->rows_normalized = rows->normalize;
 	const hg_status status = hg_dataset_train_data(d, data, train, message);
 	if (status <= 0)
 		return status;

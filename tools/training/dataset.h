@@ -10,6 +10,8 @@ struct training;
  * one line is in message[HG_DATA_MESSAGE]. */
 hg_status dataset_load(const struct training *t, hg_dataset **dataset, hg_rows_advice *rows,
                        char *message);
+/* Set the splits to a fold of the dataset as --validate asks. */
+hg_status dataset_use_fold(const struct training *t, hg_dataset *d, int64_t fold, char *message);
 /* Write "FILE: WHY" into message[HG_DATA_MESSAGE]. */
 hg_status dataset_refuse(const struct training *t, const char *why, char *message);
 
@@ -27,6 +29,7 @@ const char *dataset_rows_note(const hg_rows_advice *rows);
 /* How the features are stored and, if that differs, used: "sparse", "dense", "stored sparse, used
  * dense". */
 const char *dataset_features_text(const hg_dataset *d, int sparse);
-int dataset_has_validation(const hg_dataset *d);
+/* Does a mask of the dataset (or NULL) have a row with a label or a target? */
+int dataset_has_split(const hg_dataset *d, const uint8_t *mask);
 
 #endif

@@ -35,7 +35,10 @@ static void print_headline(FILE *out, const char *text, int indent)
 		print_wrapped(out, text, indent, indent);
 		return;
 	}
-	(void)fprintf(out, "%.*s\n%*s", (int)(doing - text) + 1, text, indent + 2, "");
+	char what[SENTENCE_SIZE];
+	(void)snprintf(what, sizeof what, "%.*s", (int)(doing - text) + 1, text);
+	print_wrapped(out, what, indent, indent);
+	(void)fprintf(out, "%*s", indent + 2, "");
 	print_wrapped(out, doing + 2, indent + 2, indent + 2);
 }
 

@@ -80,8 +80,9 @@ const char *name_element(const hg_dataset *d, const hg_finding *f, char *buffer)
 	if (f->head >= 0)
 		(void)snprintf(buffer + length, NAME_SIZE - length, ", %s%shead %d", f->head_of,
 		               *f->head_of ? " " : "", (int)f->head);
-	else
-		(void)snprintf(buffer + length, NAME_SIZE - length, ", %s %lld", column[f->row_is],
+	const size_t with_head = strlen(buffer);
+	if (f->head < 0 || (f->row_is == HG_ROW_NODE && !*f->head_of))
+		(void)snprintf(buffer + with_head, NAME_SIZE - with_head, ", %s %lld", column[f->row_is],
 		               (long long)f->col);
 	return buffer;
 }
@@ -95,6 +96,8 @@ const char *name_term(const hg_dataset *d, const hg_finding *f, const hg_term *t
 		(void)snprintf(buffer, NAME_SIZE, "%s", what[term->is]);
 	else if (f->along_columns)
 		(void)snprintf(buffer, NAME_SIZE, "column %lld", (long long)term->col);
+	else if (f->over_edges)
+		(void)snprintf(buffer, NAME_SIZE, "edge %lld", (long long)term->row);
 	else
 		(void)name_row(d, HG_ROW_NODE, term->row, buffer);
 	return buffer;

@@ -68,8 +68,12 @@ void progress_show(struct progress *p, const hg_train_event *e)
 	line_add(&line, "loss %.4f", e->loss);
 	if (!isnan(e->val_accuracy))
 		line_add(&line, "val %.1f %%", 100 * e->val_accuracy);
+	else if (!isnan(e->val_metric))
+		line_add(&line, "val %.4g", e->val_metric);
 	if (!isnan(e->train_accuracy))
 		line_add(&line, "train %.1f %%", 100 * e->train_accuracy);
+	else if (!isnan(e->train_metric))
+		line_add(&line, "train %.4g", e->train_metric);
 	line_add(&line, "skipped %lld", (long long)e->step.skipped);
 	line_add(&line, "scale %.8g", (double)e->step.loss_scale);
 	fprintf(stderr, "\r%s\033[K", line.text);
