@@ -24,6 +24,8 @@ failures=0
 runs=0
 for data in cora citeseer computers mutag; do
   for model in $models; do
+    # only MUTAG's edges have labels
+    [ $model != gine ] || [ $data = mutag ] || continue
     runs=$((runs + 1))
     "$doctor" --data $data.h5 --model $model --steps "$steps" --device "${HG_DEVICE:-auto}" >out \
       2>&1 </dev/null

@@ -19,7 +19,8 @@ cd "$dir" || exit 1
 "$convert" hub.h5 --reorder degree -o ordered.h5 >/dev/null || exit 1
 "$datasets" . || exit 1
 # every model, as --help lists them
-models=$("$train" --help | sed -n 's/^  --model NAME *the model: //p' | tr -d ,)
+models=$("$train" --help | sed -n 's/^  --model NAME *the model: //p' | tr -d , |
+  sed 's/ gine / /') # whose data needs edges with attributes
 [ -n "$models" ] || fail 'hg-train --help lists no models'
 
 run 0 help --help
@@ -135,8 +136,8 @@ lines() { # NAME FILE STEPS
 
 for model in $models; do
   for precision in fp32 fp16; do
-    run 0 "$model $precision" --data data.h5 --model $model --precision $precision --steps 30 \
-      --json good.jsonl --html good.html
+    run 0 "$model $precision" --data data.h5 --model $model --precision $precision --layers 2 \
+      --steps 30 --json good.jsonl --html good.html
     contains "$model $precision" out 'Healthy. Nothing was wrong in 30 steps'
     lines "$model $precision" good.jsonl 30
     contains "$model $precision" last '"verdict":"healthy"'
@@ -378,6 +379,7 @@ run 0 'beyond, normalised' --data beyond.h5 --model gcn --steps 5 --row-normaliz
 # A learning rate that is too high makes weights so large that the ops which read them overflow. No
 # loss scale helps.
 for model in $models; do
+  [ "$model" != sgc ] || continue # without a relu it is convex, and recovers
   run 3 "rate, $model" --data data.h5 --model $model --lr 100 --steps 30 --json rate.jsonl
   is "rate, $model" cause rate.jsonl '"optimiser"'
   contains "rate, $model" out 'Learning rate too high: .* has grown to'

@@ -7,8 +7,10 @@
 #include "examine.h"
 #include "files.h"
 #include "halfgraph/version.h"
+#include "html.h"
 #include "tool.h"
 #include "watch.h"
+#include "weights.h"
 
 /* Everything that lives as long as the command. */
 struct command {
@@ -17,6 +19,7 @@ struct command {
 	struct diagnosis diagnosis;
 	struct examination examination;
 	FILE *text;
+	float *weights; /* of the classes; NULL: none */
 };
 
 static int report_error(const char *sentence, hg_status status)
@@ -63,22 +66,15 @@ static int outputs_open(struct command *c)
 	return failed ? DOCTOR_BAD_INPUT : DOCTOR_HEALTHY;
 }
 
-/* The page is built in memory, so that the file appears complete or not at all. */
-static int page_write(const struct command *c)
+static void print_page(FILE *out, const void *diagnosis)
 {
-	char message[HG_DATA_MESSAGE] = "", *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-	hg_status status = HG_ERR_NOMEM;
-	if (out)
-		diagnosis_html(out, &c->diagnosis);
-	const int incomplete = out && ferror(out);
-	if (out && fclose(out) == 0 && !incomplete) {
-		watch_hold();
-		status = hg_file_write(c->options.html, text, size, message);
-		watch_release();
-	}
-	free(text);
+	diagnosis_html(out, diagnosis);
+}
+
+static int write_page(const struct command *c)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	const hg_status status = page_write(c->options.html, print_page, &c->diagnosis, message);
 	if (status >= 0)
 		return DOCTOR_HEALTHY;
 	/* not an error of the command line: the file could be written before */
@@ -110,9 +106,11 @@ static int prepare(struct command *c)
 		return report_error(message, status);
 	if (status == HG_INFO_SUSPECT)
 		tool_say("hg-doctor", "%s", message);
-	status = training_config(&c->options.training, c->dataset, &d->config);
+	status = training_config(&c->options.training, c->dataset, &d->config, message);
+	if (status >= 0)
+		status = weights_make(&c->options.training, c->dataset, &d->config, &c->weights, message);
 	if (status < 0)
-		return report_error(NULL, status);
+		return report_error(message, status);
 	d->options = &c->options;
 	d->dataset = c->dataset;
 	d->config.eval_every = d->config.epochs; /* accuracy is not reported */
@@ -140,7 +138,7 @@ static int print_report(struct command *c)
 	if (diagnosis_json(e->json.out, d) && !e->write_error)
 		e->write_error = errno ? errno : EIO;
 	diagnosis_print(c->text, d);
-	if (c->options.html && page_write(c))
+	if (c->options.html && write_page(c))
 		return DOCTOR_FAILED;
 	return d->interrupted          ? DOCTOR_INTERRUPTED
 	       : d->findings || d->bad ? DOCTOR_FINDINGS
@@ -203,6 +201,7 @@ static int command_run(int argc, char **argv)
 		code = examine_run(&command);
 	if (json_end(&command))
 		code = DOCTOR_FAILED;
+	free(command.weights);
 	hg_dataset_free(command.dataset);
 	return code;
 }

@@ -5,42 +5,26 @@
 #include <math.h>
 #include <string.h>
 
+#include "task.h"
+
 static void print_begin(FILE *out, const struct diagnosis *d)
 {
-	(void)fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta "
-	            "name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-	            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-	            "style-src 'unsafe-inline'\"/>\n<title>",
-	            out);
+	page_begin(out);
 	(void)fprintf(out, "hg-doctor: %s, ", diagnosis_verdict(d));
 	page_text(out, d->dataset->name ? d->dataset->name : d->options->training.data);
-	(void)fprintf(out, ", %s</title>\n<style>\n", d->config.model.name);
-	for (const char *const *rules = page_style; *rules; rules++)
-		(void)fputs(*rules, out);
-	(void)fputs("</style>\n</head>\n<body>\n", out);
+	(void)fprintf(out, ", %s", d->config.model.name);
+	page_begin_body(out, NULL);
 }
 
-/* The logo: a pulse that runs through half a disc. */
 static void print_brand(FILE *out, const struct diagnosis *d)
 {
 	const int bad = d->findings || d->bad;
-	(void)fprintf(out,
-	              "<div class=\"brand\"><svg viewBox=\"0 0 26 26\" aria-hidden=\"true\"><path "
-	              "d=\"M13 1a12 12 0 0 0 0 24z\" style=\"fill:var(--accentbg)\"/>"
-	              "<circle cx=\"13\" cy=\"13\" r=\"12\" "
-	              "style=\"fill:none;stroke:var(--accent);stroke-width:1.6\"/><path d=\"M1 "
-	              "13h7l2.5-6 4 12 3-8 1.5 2h6\" "
-	              "style=\"fill:none;stroke:var(--%s);stroke-width:1.9;stroke-linejoin:round\"/></"
-	              "svg><span>hg-doctor</span><span class=\"badge %s\">",
-	              bad ? "bad" : "good",
-	              bad              ? "bad"
-	              : d->interrupted ? "warn"
-	                               : "good");
+	page_brand(out, "hg-doctor", bad, bad ? "bad" : d->interrupted ? "warn" : "good");
 	if (d->findings > 1)
 		(void)fprintf(out, "%d findings", d->findings);
 	else
 		(void)fputs(d->findings ? "1 finding" : diagnosis_verdict(d), out);
-	(void)fputs("</span></div>\n", out);
+	page_brand_end(out);
 }
 
 /* The remedy after the last full stop of the headline: "Fix: --precision fp16". */
@@ -82,6 +66,7 @@ static void print_title(FILE *out, const struct diagnosis *d)
 static void print_run(FILE *out, const struct diagnosis *d)
 {
 	const hg_model_config *m = &d->config.model;
+	char outputs[64];
 	page_text(out, m->name);
 	(void)fprintf(out, ", %d layer%s, hidden %d, <b>%s</b>, on ", m->layers,
 	              m->layers == 1 ? "" : "s", m->hidden, d->config.policy.name);
@@ -94,8 +79,9 @@ static void print_run(FILE *out, const struct diagnosis *d)
 	page_count(out, d->edges);
 	(void)fputs(" edges, ", out);
 	page_count(out, d->dataset->features);
-	(void)fprintf(out, " features (%s), %d classes.</p>\n",
-	              dataset_features_text(d->dataset, d->sparse), (int)d->dataset->classes);
+	task_outputs(&d->config, outputs);
+	(void)fprintf(out, " features (%s), %s.</p>\n", dataset_features_text(d->dataset, d->sparse),
+	              outputs);
 }
 
 static void print_headroom(FILE *out, const struct diagnosis *d)

@@ -75,19 +75,9 @@ static void frame_fit(struct frame *p)
 
 /* ---- axes ---- */
 
-/* 1, 2 or 5 times a power of ten, so that at most `most` ticks fit into the range. */
-static double tick_step(double range, int most)
-{
-	const double least = range / most, power = pow(10, floor(log10(least)));
-	return least <= power       ? power
-	       : least <= 2 * power ? 2 * power
-	       : least <= 5 * power ? 5 * power
-	                            : 10 * power;
-}
-
 static void print_values(const struct frame *p)
 {
-	const double step = tick_step(p->most - p->low, p->ticks);
+	const double step = page_tick_step(p->most - p->low, p->ticks);
 	for (double k = ceil(p->low / step); k * step <= p->most; k++) {
 		const double y = at_value(p, k * step);
 		(void)fprintf(
@@ -101,7 +91,7 @@ static void print_values(const struct frame *p)
 
 static void print_terms(const struct frame *p)
 {
-	const double step = fmax(1, tick_step((double)p->f->terms, p->ticks));
+	const double step = fmax(1, page_tick_step((double)p->f->terms, p->ticks));
 	for (double k = 0; k * step <= (double)p->f->terms; k++) {
 		const double x = at_term(p, k * step);
 		const int last = x > p->right - 24;

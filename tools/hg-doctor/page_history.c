@@ -13,25 +13,6 @@ struct picture {
 	int right;
 };
 
-/* The vertical axis of a panel. It is logarithmic if the values spread over a factor of more than
- * 8, because small values would otherwise be invisible. */
-struct axis {
-	double low, high;
-	int logarithm, top, bottom;
-};
-
-static double axis_value(const struct axis *a, double x)
-{
-	return a->logarithm ? log(x) : x;
-}
-
-static double height(const struct axis *a, double x)
-{
-	const double low = axis_value(a, a->low), high = axis_value(a, a->high);
-	return high > low ? a->bottom - (a->bottom - a->top) * (axis_value(a, x) - low) / (high - low)
-	                  : (a->top + a->bottom) / 2.0;
-}
-
 static double at_step(const struct picture *p, int64_t k)
 {
 	const int64_t count = p->c->count;
@@ -39,50 +20,21 @@ static double at_step(const struct picture *p, int64_t k)
 	                 : (LEFT + p->right) / 2.0;
 }
 
-static struct axis loss_axis(const struct history *c)
+static struct page_axis loss_axis(const struct history *c)
 {
-	struct axis a = {INFINITY, -INFINITY, 0, LOSS_TOP, LOSS_LOW};
+	struct page_axis a = page_axis_of(LOSS_TOP, LOSS_LOW);
 	for (int64_t k = 0; k < c->count; k++)
-		if (isfinite(c->step[k].loss)) {
-			a.low = fmin(a.low, c->step[k].loss);
-			a.high = fmax(a.high, c->step[k].loss);
-		}
-	a.logarithm = a.low > 0 && a.high > 8 * a.low;
+		page_axis_take(&a, c->step[k].loss);
+	a.logarithm = page_axis_spreads(&a);
 	return a;
 }
 
-static struct axis scale_axis(const struct history *c)
+static struct page_axis scale_axis(const struct history *c)
 {
-	struct axis a = {c->scale, c->scale, 1, SCALE_TOP, SCALE_LOW};
-	for (int64_t k = 0; k < c->count; k++) {
-		a.low = fmin(a.low, c->step[k].scale);
-		a.high = fmax(a.high, c->step[k].scale);
-	}
+	struct page_axis a = {c->scale, c->scale, 1, SCALE_TOP, SCALE_LOW};
+	for (int64_t k = 0; k < c->count; k++)
+		page_axis_take(&a, c->step[k].scale);
 	return a;
-}
-
-static void print_tick(const struct picture *p, const struct axis *a, double x)
-{
-	const double y = height(a, x);
-	(void)fprintf(
-	    p->out,
-	    "<path d=\"M%d %.1fH%d\" class=\"grid\"/><text x=\"%d\" y=\"%.1f\" class=\"t2 end\">", LEFT,
-	    y, p->right, LEFT - 8, y + 4);
-	page_number(p->out, x);
-	(void)fputs("</text>\n", p->out);
-}
-
-/* Ticks at the least and the largest value and between them; one tick where both are the same; none
- * without values. */
-static void print_ticks(const struct picture *p, const struct axis *a, int middle)
-{
-	if (!(a->low <= a->high))
-		return;
-	print_tick(p, a, a->low);
-	if (middle && a->high > a->low)
-		print_tick(p, a, a->logarithm ? sqrt(a->low * a->high) : (a->low + a->high) / 2);
-	if (a->high > a->low)
-		print_tick(p, a, a->high);
 }
 
 /* Steps per point: more points than pixels would show nothing more. */
@@ -91,14 +43,15 @@ static int64_t stride(const struct picture *p)
 	return 1 + p->c->count / (2 * p->right);
 }
 
-static void print_loss(const struct picture *p, const struct axis *a)
+static void print_loss(const struct picture *p, const struct page_axis *a)
 {
 	int open = 0;
 	(void)fputs("<path class=\"line\" d=\"", p->out);
 	for (int64_t k = 0; k < p->c->count; k += stride(p)) {
 		const double loss = p->c->step[k].loss;
 		if (isfinite(loss))
-			(void)fprintf(p->out, "%c%.1f %.1f", open ? 'L' : 'M', at_step(p, k), height(a, loss));
+			(void)fprintf(p->out, "%c%.1f %.1f", open ? 'L' : 'M', at_step(p, k),
+			              page_axis_height(a, loss));
 		if (isfinite(loss) && !open)
 			(void)fputs("h.01", p->out); /* makes a single point visible */
 		open = isfinite(loss);
@@ -106,13 +59,13 @@ static void print_loss(const struct picture *p, const struct axis *a)
 	(void)fputs("\" stroke-linecap=\"round\"/>\n", p->out);
 }
 
-static void print_scale(const struct picture *p, const struct axis *a)
+static void print_scale(const struct picture *p, const struct page_axis *a)
 {
 	(void)fputs("<path class=\"scale\" d=\"", p->out);
 	for (int64_t k = 0; k < p->c->count; k += stride(p))
 		(void)fprintf(p->out, k ? "H%.1fV%.1f" : "M%.1f %.1f", at_step(p, k),
-		              height(a, p->c->step[k].scale));
-	(void)fprintf(p->out, "V%.1fh5\"/>\n", height(a, p->c->scale));
+		              page_axis_height(a, p->c->step[k].scale));
+	(void)fprintf(p->out, "V%.1fh5\"/>\n", page_axis_height(a, p->c->scale));
 }
 
 static void print_mark(const struct picture *p, int64_t k, double x)
@@ -180,15 +133,15 @@ static void print_reasons(FILE *out, const struct history *c)
 static void print_picture(const struct picture *p, const char *class)
 {
 	const struct history *c = p->c;
-	const struct axis loss = loss_axis(c), scale = scale_axis(c);
+	const struct page_axis loss = loss_axis(c), scale = scale_axis(c);
 	(void)fprintf(p->out,
 	              "<svg viewBox=\"0 0 %d %d\" width=\"%d\" class=\"%s\" role=\"img\" "
 	              "aria-label=\"Loss and loss scale\">\n"
 	              "<text x=\"0\" y=\"%d\" class=\"bold\">loss</text><text x=\"0\" y=\"%d\" "
 	              "class=\"bold\">loss scale</text>\n",
 	              p->right + 8, HIGH, p->right + 8, class, LOSS_TOP - 16, SCALE_TOP - 16);
-	print_ticks(p, &loss, 1);
-	print_ticks(p, &scale, 0);
+	page_axis_ticks(p->out, &loss, LEFT, p->right, 1);
+	page_axis_ticks(p->out, &scale, LEFT, p->right, 0);
 	print_loss(p, &loss);
 	print_scale(p, &scale);
 	print_marks(p);

@@ -4,19 +4,21 @@
 #include <string.h>
 
 #include "diagnosis.h"
+#include "task.h"
 #include "tool.h"
 
 static void print_run(FILE *out, const struct diagnosis *d)
 {
 	const hg_model_config *m = &d->config.model;
+	char outputs[64];
+	task_outputs(&d->config, outputs);
 	char *name = tool_printable(d->dataset->name ? d->dataset->name : d->options->training.data);
 	(void)fprintf(out, "  run           %s, %d layer%s, hidden %d, %s, on %s\n", m->name, m->layers,
 	              m->layers == 1 ? "" : "s", m->hidden, d->config.policy.name, d->device_name);
-	(void)fprintf(out,
-	              "  data          %s: %lld nodes, %lld edges, %lld features (%s), %d classes\n",
+	(void)fprintf(out, "  data          %s: %lld nodes, %lld edges, %lld features (%s), %s\n",
 	              name ? name : "?", (long long)d->nodes, (long long)d->edges,
 	              (long long)d->dataset->features, dataset_features_text(d->dataset, d->sparse),
-	              (int)d->dataset->classes);
+	              outputs);
 	(void)fprintf(out, "  rows          %s: %s\n", dataset_rows_note(&d->rows), d->rows.why);
 	free(name);
 }

@@ -1,9 +1,10 @@
-/* Text and numbers on the page. */
+/* Text and numbers on a page. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "page.h"
+#include "html.h"
+#include "names.h"
 #include "tool.h"
 
 void page_text(FILE *out, const char *text)

@@ -1,6 +1,6 @@
-/* The style of the page: two colour schemes, one column, system fonts. At 820 pixels and less the
+/* The style of the pages: two colour schemes, one column, system fonts. At 820 pixels and less the
  * columns become one, tables become blocks, and pictures use their narrow form. */
-#include "page.h"
+#include "html.h"
 
 #define SANS \
 	"ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
