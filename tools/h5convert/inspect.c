@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "h5convert.h"
+#include "inspect_edges.h"
 #include "tool.h"
-
-/* A file may declare 2^31 classes; no more than these are listed. */
-#define LISTED 1000000
 
 struct facts {
 	int64_t max_degree, max_node, isolated, self_loops, labelled, unlabelled, stored;
@@ -19,6 +17,7 @@ struct facts {
 	int64_t *per_class;    /* [listed] */
 	int32_t listed, empty; /* empty: classes without a label, of those listed */
 	hg_locality locality;
+	struct edge_facts edge;
 };
 
 /* Is (i, j) stored with this weight? The columns of a row are ascending. */
@@ -87,7 +86,7 @@ static int measure_dataset(const hg_dataset *d, struct facts *f)
 	f->listed = d->classes < LISTED ? d->classes : LISTED;
 	f->per_class = calloc((size_t)f->listed + 1, sizeof *f->per_class);
 	f->isolated = count_isolated(d);
-	if (!f->per_class || f->isolated < 0)
+	if (!f->per_class || f->isolated < 0 || !edge_facts_measure(d, &f->edge))
 		return 0;
 	measure_graph(d, f);
 	if (hg_order_locality(d->nodes, d->rowptr, d->col, NULL, &f->locality) < 0)
@@ -126,8 +125,12 @@ static void print_features(const hg_dataset *d, const struct facts *f)
 /* Print the sizes of the first twelve classes. */
 static void print_labels(const hg_dataset *d, const struct facts *f)
 {
+	if (d->target)
+		printf("  targets    %" PRId64 " real numbers for each %s\n", d->targets,
+		       d->graph_ptr ? "graph" : "node");
 	if (!d->label) {
-		puts("  labels     none");
+		if (!d->target)
+			puts("  labels     none");
 		return;
 	}
 	printf("  classes    %" PRId32 ":", d->classes);
@@ -138,6 +141,8 @@ static void print_labels(const hg_dataset *d, const struct facts *f)
 		printf(", %" PRId32 " of %" PRId32 " empty", f->empty, f->listed);
 	if (f->unlabelled)
 		printf(", %" PRId64 " unlabelled", f->unlabelled);
+	if (d->fold)
+		printf("\n  folds      %" PRId32 ", for hg-train --folds", d->folds);
 	printf("\n  split      train %" PRId64 ", val %" PRId64 ", test %" PRId64 "\n", f->train,
 	       f->val, f->test);
 }
@@ -167,6 +172,7 @@ static int print_table(const char *path, const hg_dataset *d, const struct facts
 	       "edge\n",
 	       d->order ? "reordered" : "original", 100 * f->locality.near_miss,
 	       100 * f->locality.far_miss, f->locality.gather_ps);
+	edge_facts_print(d, &f->edge);
 	print_features(d, f);
 	print_labels(d, f);
 	return 1;
@@ -180,7 +186,7 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 			break;
 	json_t *root = json_pack(
 	    "{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s?, s:s, s:I, s:f, s:f, s:i, "
-	    "s:o, s:I, s:{s:I, s:I, s:I}, s:b, s:o}",
+	    "s:I, s:o, s:I, s:{s:I, s:I, s:I}, s:i, s:b, s:o}",
 	    "file", json_text(path), "name", json_text(d->name), "nodes", (json_int_t)d->nodes, "edges",
 	    (json_int_t)d->edges, "graphs", (json_int_t)d->graphs, "isolated", (json_int_t)f->isolated,
 	    "self_loops", (json_int_t)f->self_loops, "max_degree", (json_int_t)f->max_degree,
@@ -191,10 +197,11 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 	                     : "dense",
 	    "feature_dtype", hg_dtype_name(d->feat_dtype), "feature_entries", (json_int_t)f->stored,
 	    "feature_amax", d->feat_amax, "max_row_sum", f->max_sum, "classes", (int)d->classes,
-	    "class_counts", classes, "unlabelled", (json_int_t)f->unlabelled, "split", "train",
-	    (json_int_t)f->train, "val", (json_int_t)f->val, "test", (json_int_t)f->test, "reordered",
+	    "targets", (json_int_t)d->targets, "class_counts", classes, "unlabelled",
+	    (json_int_t)f->unlabelled, "split", "train", (json_int_t)f->train, "val",
+	    (json_int_t)f->val, "test", (json_int_t)f->test, "folds", (int)d->folds, "reordered",
 	    d->order != NULL, "locality", locality_json(&f->locality));
-	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+	char *text = root && edge_facts_json(d, &f->edge, root) ? json_dumps(root, JSON_COMPACT) : NULL;
 	json_decref(root);
 	if (!text)
 		return 0;
@@ -219,6 +226,7 @@ int inspect(const char *path, int json)
 	else if (ok)
 		ok = print_table(path, d, &f);
 	free(f.per_class);
+	edge_facts_free(&f.edge);
 	hg_dataset_free(d);
 	if (!ok)
 		tool_say("h5convert", "%s: out of memory", path);

@@ -1,6 +1,5 @@
 /* h5convert: read or generate a dataset, transform it, and write it as HDF5. */
 #define _POSIX_C_SOURCE 200809L
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,45 +21,23 @@ static void list_formats(void)
 		       table[k].inputs == 1 ? "one file" : "one or more files", table[k].endings);
 }
 
-/* Does the path end like this, or does the name of the file match, where the ending has a star? */
-static int ends_with(const char *path, const char *ending, size_t length)
-{
-	const char *slash = strrchr(path, '/');
-	const size_t n = strlen(path);
-	char pattern[64];
-	if (!memchr(ending, '*', length))
-		return n >= length && strncmp(path + n - length, ending, length) == 0;
-	(void)snprintf(pattern, sizeof pattern, "%.*s", (int)length, ending);
-	return fnmatch(pattern, slash ? slash + 1 : path, 0) == 0;
-}
-
-/* Does the path end in one of the endings, which blanks separate? */
-static int has_ending(const char *path, const char *endings)
-{
-	while (*endings) {
-		const size_t length = strcspn(endings, " ");
-		if (ends_with(path, endings, length))
-			return 1;
-		endings += length + strspn(endings + length, " ");
-	}
-	return 0;
-}
-
-static const hg_importer *find_importer(const struct options *o, char *message)
+/* The importer that --from names, or the one of the first input's format. */
+static hg_status find_importer(const struct options *o, const hg_importer **importer, char *message)
 {
 	size_t count = 0;
 	const hg_importer *table = hg_importers(&count);
-	for (size_t k = 0; k < count; k++)
-		if (o->from ? strcmp(table[k].name, o->from) == 0
-		            : has_ending(o->inputs[0], table[k].endings))
-			return &table[k];
-	if (o->from)
+	*importer = NULL;
+	for (size_t k = 0; o->from && k < count; k++)
+		if (strcmp(table[k].name, o->from) == 0)
+			*importer = &table[k];
+	if (*importer)
+		return HG_OK;
+	if (o->from) {
 		snprintf(message, HG_DATA_MESSAGE, "--from %s is not known: try h5convert --list-formats",
 		         o->from);
-	else
-		snprintf(message, HG_DATA_MESSAGE,
-		         "%s: its ending does not identify the format: add --from FORMAT", o->inputs[0]);
-	return NULL;
+		return HG_ERR_ARG;
+	}
+	return hg_import_recognise(o->inputs[0], importer, message);
 }
 
 /* Print what the importer decided or left out. */
@@ -77,10 +54,11 @@ static hg_status load_dataset(struct options *o, hg_dataset **d, char *message)
 		o->planted.progress = watch_progress();
 		return hg_dataset_planted(&o->planted, d, message);
 	}
-	const hg_importer *importer = find_importer(o, message);
+	const hg_importer *importer = NULL;
 	hg_import_config config = HG_IMPORT_CONFIG_INIT;
-	if (!importer)
-		return HG_ERR_ARG;
+	const hg_status found = find_importer(o, &importer, message);
+	if (found < 0)
+		return found;
 	if (importer->inputs == 1 && o->input_count != 1) {
 		snprintf(message, HG_DATA_MESSAGE, "--from %s takes one file, found %d", importer->name,
 		         o->input_count);
@@ -95,7 +73,14 @@ static hg_status load_dataset(struct options *o, hg_dataset **d, char *message)
 	config.progress = watch_progress();
 	config.note = on_note;
 	config.user = o;
-	return importer->import(o->inputs, o->input_count, &config, d, message);
+	config.fold = o->fold;
+	config.folds = o->folds ? o->of : 0;
+	const hg_status status = importer->import(o->inputs, o->input_count, &config, d, message);
+	if (status == HG_OK && !o->from && !o->quiet && strcmp(importer->name, "h5") != 0)
+		tool_say("h5convert", "%s: read as %s", o->inputs[0], importer->name);
+	if (status == HG_OK && strcmp(importer->name, "gin") == 0 && (*d)->test_mask)
+		o->folds = NULL; /* the set's own fold is taken */
+	return status;
 }
 
 static hg_status convert_features(const struct options *o, hg_dataset *d, char *message)
@@ -105,6 +90,8 @@ static hg_status convert_features(const struct options *o, hg_dataset *d, char *
 		return hg_dataset_features_to(d, f16 ? HG_F16 : HG_F32, o->clip, message);
 	if (o->clip)
 		return hg_dataset_features_to(d, d->feat_dtype, 1, message);
+	if (o->export)
+		return HG_OK; /* others may compute in f32 */
 	/* refused here, because it would become infinite in the first step */
 	return hg_dataset_check_f16(d, message);
 }
@@ -118,14 +105,17 @@ static hg_status apply_transforms(const struct options *o, hg_dataset *d, hg_ord
 	} steps[] = {{o->symmetrize, hg_dataset_symmetrize},
 	             {o->largest_component, hg_dataset_largest_component},
 	             {o->self_loops, hg_dataset_self_loops},
-	             {o->row_normalize, hg_dataset_row_normalize}};
-	for (size_t k = 0; k < sizeof steps / sizeof steps[0] && !watch_interrupted(); k++)
-		if (steps[k].wanted) {
-			const hg_status status = steps[k].apply(d, message);
-			if (status < 0)
-				return status;
-		}
-	hg_status status = HG_OK;
+	             {o->row_normalize, hg_dataset_row_normalize},
+	             {o->standardize, hg_dataset_standardize}};
+	/* degrees do not count the self loops that are added */
+	const size_t before_loops = 2, count = sizeof steps / sizeof steps[0];
+	hg_status status = attach_files(o, d, message);
+	for (size_t k = 0; k < count && status == HG_OK && !watch_interrupted(); k++) {
+		if (k == before_loops)
+			status = attach_made_features(o, d, message);
+		if (status == HG_OK && steps[k].wanted)
+			status = steps[k].apply(d, message);
+	}
 	for (int k = 0; status == HG_OK && k < o->encodings && !watch_interrupted(); k++)
 		status = hg_dataset_positional(d, o->encoding[k].kind, o->encoding[k].columns,
 		                               watch_progress(), message);
@@ -133,6 +123,8 @@ static hg_status apply_transforms(const struct options *o, hg_dataset *d, hg_ord
 		status = convert_features(o, d, message);
 	if (status == HG_OK && o->folds)
 		status = hg_dataset_fold(d, o->fold, o->of, message);
+	if (status == HG_OK)
+		status = attach_split(o, d, message);
 	return status == HG_OK && o->reorder
 	           ? hg_dataset_reorder(d, o->reorder, watch_progress(), order, message)
 	           : status;
@@ -165,19 +157,45 @@ static int exit_code(hg_status status, int writing)
 }
 
 /* The output is checked before the input is read, which may take long. */
+/* An importer reads files beside those that the command line names. So only what looks like an
+ * earlier output is overwritten: a file of HDF5, perhaps behind our checksum, an archive, or an
+ * empty one. */
+static hg_status check_overwritten(const char *path, char *message)
+{
+	static const unsigned char hdf5[] = "\211HDF\r\n\032\n", ours[] = "HalfGrap", zip[] = "PK";
+	unsigned char begin[8] = {0};
+	FILE *file = fopen(path, "rb");
+	if (!file)
+		return HG_OK;
+	const size_t count = fread(begin, 1, sizeof begin, file);
+	(void)fclose(file);
+	if (count == 0 || memcmp(begin, hdf5, sizeof begin) == 0 ||
+	    memcmp(begin, ours, sizeof begin) == 0 || memcmp(begin, zip, 2) == 0)
+		return HG_OK;
+	snprintf(message, HG_DATA_MESSAGE,
+	         "-o %.300s exists and is no dataset: it is not overwritten, remove it first", path);
+	return HG_ERR_ARG;
+}
+
 static hg_status check_output(const struct options *o, char *message)
 {
-	const size_t count = (size_t)o->input_count + 1;
-	struct tool_file *files = calloc(count, sizeof *files);
+	const char *const attached[] = {o->features, o->labels, o->split};
+	size_t count = (size_t)o->input_count + 1;
+	struct tool_file *files = calloc(count + 3, sizeof *files);
 	if (!files) {
 		snprintf(message, HG_DATA_MESSAGE, "out of memory");
 		return HG_ERR_NOMEM;
 	}
 	for (size_t k = 1; k < count; k++)
 		files[k] = (struct tool_file){NULL, o->inputs[k - 1], TOOL_READ, "also an input"};
+	for (int k = 0; k < 3; k++)
+		if (attach_is_file(o, k))
+			files[count++] = (struct tool_file){NULL, attached[k], TOOL_READ, "also an input"};
 	files[0] = (struct tool_file){"-o", o->output, TOOL_REPLACED, NULL};
-	const hg_status status = tool_files_check(files, count, message);
+	hg_status status = tool_files_check(files, count, message);
 	free(files);
+	if (status == HG_OK)
+		status = check_overwritten(o->output, message);
 	return status;
 }
 
@@ -216,7 +234,8 @@ static int convert(struct options *o)
 	if (status == HG_OK) {
 		writing = 1;
 		watch_hold();
-		status = hg_dataset_write_watched(d, o->output, watch_progress(), message);
+		status = o->export ? hg_dataset_write_npz(d, o->output, watch_progress(), message)
+		                   : hg_dataset_write_watched(d, o->output, watch_progress(), message);
 		watch_release();
 	}
 	watch_end();
@@ -228,11 +247,43 @@ static int convert(struct options *o)
 	return status < 0 ? exit_code(status, writing) : TOOL_DONE;
 }
 
+/* An HDF5 file is examined also if it is refused; of other formats a dataset is made first. */
+static hg_status examine(struct options *o, hg_fitness **report, char *message)
+{
+	const hg_importer *importer = NULL;
+	hg_dataset *d = NULL;
+	hg_status status = find_importer(o, &importer, message);
+	if (status == HG_OK && strcmp(importer->name, "h5") == 0)
+		return hg_file_fitness(o->check, watch_progress(), report, message);
+	if (status == HG_OK)
+		status = load_dataset(o, &d, message);
+	if (status == HG_OK)
+		status = hg_dataset_fitness(d, o->check, watch_progress(), report, message);
+	hg_dataset_free(d);
+	return status;
+}
+
+static int check(struct options *o)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_fitness *report = NULL;
+	watch_begin(!o->quiet);
+	const hg_status status = examine(o, &report, message);
+	watch_end();
+	if (status < 0) {
+		tool_say("h5convert", "%s", message);
+		return exit_code(status, 0);
+	}
+	const int code = o->json ? fitness_json(o->check, report) : fitness_print(o->check, report);
+	hg_fitness_free(report);
+	return code;
+}
+
 /* Seal a file in place, or leave it unchanged. */
 static int seal_file(const char *path)
 {
 	char message[HG_DATA_MESSAGE] = "";
-	hg_status status = access(path, R_OK) == 0 ? hg_file_try(path, message) : HG_OK;
+	hg_status status = access(path, R_OK) == 0 ? tool_file_try(path, message) : HG_OK;
 	const int writing = status == HG_OK && access(path, R_OK) == 0;
 	if (status == HG_OK)
 		status = hg_file_seal(path, message);
@@ -259,6 +310,8 @@ int main(int argc, char **argv)
 		list_formats();
 	} else if (options.seal) {
 		code = seal_file(options.seal);
+	} else if (options.check) {
+		code = check(&options);
 	} else {
 		code = options.inspect ? inspect(options.inspect, options.json) : convert(&options);
 	}

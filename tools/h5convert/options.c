@@ -13,14 +13,31 @@
 
 static const struct tool_option table[] = {
     {"--from", "FORMAT",
-     "format of the inputs (--list-formats); default: by the ending of the first one", AT(from),
+     "format of the inputs (--list-formats); default: what the first one looks like", AT(from),
      TOOL_TEXT},
     {"--header", "yes|no|auto",
      "edge lists: is the first line a header with counts? auto (default): yes if the counts fit",
      AT(header), TOOL_CHOICE("auto|yes|no")},
     {"-o", "OUT.h5", "file to write; it appears complete or not at all", AT(output), TOOL_TEXT},
+    {"--export", "npz",
+     "write a numpy archive, which numpy.load opens and h5convert reads back bit for bit; without "
+     "-o the last file is the output",
+     AT(export), TOOL_WORD("npz")},
     {"--name", "NAME", "name of the dataset; default: the name of the first input", AT(name),
      TOOL_TEXT},
+    {"--features", "WHAT",
+     "features of the nodes: a file (.npy, or text with a row of numbers per node), degree, "
+     "one-hot-degree or constant; with --synthetic planted their number (64)",
+     AT(features), TOOL_TEXT},
+    {"--labels", "FILE",
+     "labels, one whole number per node or graph (.npy or text; below 0: none); other numbers are "
+     "real targets",
+     AT(labels), TOOL_TEXT},
+    {"--split", "WHAT",
+     "a file with train, val, test or none (or 0, 1, 2, -1) per node or graph; random:A/B/C, "
+     "fractions; per-class:A/B/C, numbers, of which one may be rest; folds:K, for hg-train "
+     "--folds; :S after them draws another",
+     AT(split), TOOL_TEXT},
     {"--symmetrize", NULL, "add the reverse of every edge; of two weights the larger stays",
      AT(symmetrize), TOOL_FLAG},
     {"--largest-component", NULL, "keep the largest connected component (directions ignored)",
@@ -29,6 +46,9 @@ static const struct tool_option table[] = {
      TOOL_FLAG},
     {"--row-normalize", NULL, "divide each node's features by their absolute sum",
      AT(row_normalize), TOOL_FLAG},
+    {"--standardize", NULL,
+     "give every column of the features mean 0 and standard deviation 1; sparse ones become dense",
+     AT(standardize), TOOL_FLAG},
     {"--positional", "KIND:K",
      "append K columns to the features: random-walk (the probability of a walk to be back after 1 "
      "to K steps) or laplacian (eigenvectors of the normalised Laplacian); several with commas",
@@ -41,7 +61,8 @@ static const struct tool_option table[] = {
      TOOL_WORD("f16|f32")},
     {"--fold", "F/K",
      "split for cross-validation: fold F (from 0) of K is the test set, the next fold "
-     "validates; every fold has about the same share of each class",
+     "validates; every fold has about the same share of each class. Folds that the dataset holds "
+     "are used if there are K",
      AT(folds), TOOL_TEXT},
     {"--reorder", "METHOD",
      "put nodes that share neighbours side by side: auto, community, leading, rcm, degree; "
@@ -53,8 +74,6 @@ static const struct tool_option table[] = {
      .only = "planted"},
     {"--classes", "N", "communities of equal size, which are the labels (8)", AT(classes),
      TOOL_INTEGER(0, INT32_MAX), .only = "planted"},
-    {"--features", "N", "features of a node (64)", AT(planted.features),
-     TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
     {"--degree", "X", "mean degree without hubs; power law of exponent 2.5 (10)",
      AT(planted.degree), TOOL_REAL(-1e300, 1e300), .only = "planted"},
     {"--hubs", "N", "nodes with very many neighbours (8)", AT(planted.hubs),
@@ -67,11 +86,20 @@ static const struct tool_option table[] = {
     {"--seed", "S", "the same seed gives the same file on every machine (0)", AT(planted.seed),
      TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
     {"--inspect", "FILE.h5", "check a dataset and describe it", AT(inspect), TOOL_TEXT},
+    {"--check", "FILE",
+     "find out whether a dataset, of any format, is fit for fp16: all that is refused, what "
+     "rounding does to each column of the features, labels, splits, hubs",
+     AT(check), TOOL_TEXT},
     {"--seal", "FILE.h5", "check a dataset or checkpoint and put a new checksum on it", AT(seal),
      TOOL_TEXT},
-    {"--json", NULL, "with --inspect, or --reorder: one JSON object", AT(json), TOOL_FLAG},
+    {"--json", NULL,
+     "with --inspect, or --reorder: one JSON object; with --check: one for each column and "
+     "finding, "
+     "and a last one with \"event\":\"check_summary\"",
+     AT(json), TOOL_FLAG},
     {"--list-formats", NULL, "the formats of --from", AT(list_formats), TOOL_FLAG},
-    {"--quiet", NULL, "print nothing but errors", AT(quiet), TOOL_FLAG},
+    {"--quiet", NULL, "print nothing but errors; with --check: nothing but the report", AT(quiet),
+     TOOL_FLAG},
     {"--version", NULL, "the version", AT(version), TOOL_FLAG},
     {"--help", NULL, "this text", AT(help), TOOL_FLAG},
 };
@@ -82,18 +110,25 @@ void options_help(void)
 	puts("h5convert: converts graph datasets to HalfGraph's HDF5 format\n\n"
 	     "  h5convert [--from FORMAT] INPUT... -o OUT.h5 [transforms]\n"
 	     "  h5convert --synthetic planted -o OUT.h5 [--nodes N ...]\n"
+	     "  h5convert --export npz INPUT... OUT.npz [transforms]\n"
 	     "  h5convert --inspect FILE.h5 [--json]\n"
+	     "  h5convert --check FILE [--json]\n"
 	     "  h5convert --seal FILE.h5\n\n"
 	     "Examples\n"
 	     "  h5convert --from npz cora.npz --row-normalize -o cora.h5\n"
 	     "  h5convert --from npz amazon_computers.npz --symmetrize --largest-component -o "
 	     "computers.h5\n"
-	     "  h5convert --from tu MUTAG/MUTAG_A.txt --fold 0/10 -o mutag.h5\n"
+	     "  h5convert MUTAG.zip --fold 0/10 -o mutag.h5\n"
 	     "  h5convert cora.h5 --positional random-walk:16 -o walks.h5\n"
 	     "  h5convert --from edges soc-Epinions1.txt.gz --symmetrize -o epinions.h5\n"
+	     "  h5convert web.txt.gz --features degree --labels topics.csv --split random:0.6/0.2/0.2 "
+	     "-o "
+	     "web.h5\n"
 	     "  h5convert --synthetic planted --scale 32 --features-dtype f16 -o planted.h5\n"
 	     "  h5convert planted.h5 --reorder auto -o ordered.h5\n"
-	     "  h5convert --inspect planted.h5\n\n"
+	     "  h5convert --export npz planted.h5 planted.npz\n"
+	     "  h5convert --inspect planted.h5\n"
+	     "  h5convert --check planted.h5\n\n"
 	     "Options");
 	tool_options_print(stdout, table, OPTIONS, 1);
 	puts("\nTraining on reordered nodes gives the same results up to rounding. With dropout, which "
@@ -101,8 +136,11 @@ void options_help(void)
 	     "position, the run differs as with another seed.\n");
 	puts("Transforms are applied in the order of this list, whatever the order on the command "
 	     "line.");
-	tool_codes_print(stdout, &(struct tool_codes){.done = "done",
-	                                              .interrupted = "interrupted; no file is left"});
+	tool_codes_print(
+	    stdout, &(struct tool_codes){
+	                .done = "done; with --check: the dataset is fit",
+	                .bad_run = "--check: fp16 loses data, or training cannot learn what it should",
+	                .interrupted = "interrupted; no file is left"});
 }
 
 /* One part of --positional, "laplacian:8". Returns its length, or 0. */
@@ -155,6 +193,56 @@ static int parse_folds(struct tool_line *line, struct options *o)
 	return 0;
 }
 
+/* --features of a planted graph is a number. */
+static int parse_features(struct tool_line *line, struct options *o)
+{
+	if (!o->synthetic || !o->features)
+		return 0;
+	const size_t digits = strspn(o->features, "0123456789");
+	if (digits == 0 || digits > 15 || o->features[digits])
+		return tool_refuse(line, "--features is \"%s\", expected a whole number from 0",
+		                   o->features);
+	o->planted.features = strtoll(o->features, NULL, 10);
+	return 0;
+}
+
+static int parse_split(struct tool_line *line, struct options *o)
+{
+	if (o->split && !split_parse(o->split, &o->split_parts))
+		return tool_refuse(
+		    line,
+		    "--split is \"%s\", expected a file, random:A/B/C with fractions of at "
+		    "most 1 in sum, per-class:A/B/C with numbers, one of them may be rest, or folds:K "
+		    "with K from 2",
+		    o->split);
+	return o->split && o->folds ? tool_refuse(line, "--split and --fold exclude each other") : 0;
+}
+
+/* --check takes nothing but options of reading and printing. */
+static int check_check(struct tool_line *line, const struct options *o)
+{
+	static const char *const with[] = {"--check", "--json", "--from", "--header", "--quiet"};
+	size_t allowed = 0;
+	for (size_t k = 0; k < sizeof with / sizeof *with; k++)
+		allowed += tool_given(line, with[k]) != 0;
+	return o->input_count || tool_given_count(line) > allowed
+	           ? tool_refuse(line, "--check takes one file and only --json, --from, --header and "
+	                               "--quiet besides")
+	           : 0;
+}
+
+/* A name that says another format than the one that is written is a mistake. */
+static int check_ending(struct tool_line *line, const struct options *o)
+{
+	const char *dot = strrchr(o->output, '.'), *ending = dot ? dot : "";
+	if (!o->export && strcmp(ending, ".npz") == 0)
+		return tool_refuse(line, "-o %s: to write a numpy archive, add --export npz", o->output);
+	if (o->export && (strcmp(ending, ".h5") == 0 || strcmp(ending, ".hdf5") == 0))
+		return tool_refuse(line, "-o %s: --export npz writes no HDF5 file, name it OUT.npz",
+		                   o->output);
+	return 0;
+}
+
 static int check_options(struct tool_line *line, const struct options *o)
 {
 	const struct tool_option *misfit = tool_misfit(line, o->synthetic ? o->synthetic : "");
@@ -164,15 +252,17 @@ static int check_options(struct tool_line *line, const struct options *o)
 		if (o->inputs[k][0] == 0)
 			return tool_refuse(line, "the name of input %d is empty", k + 1);
 	if (o->seal)
-		return line->given & (line->given - 1) || o->input_count
+		return tool_given_count(line) > 1 || o->input_count
 		           ? tool_refuse(line, "--seal takes one file and no other option")
 		           : 0;
 	if (o->inspect)
-		return o->input_count || o->output || o->synthetic
+		return o->input_count || o->output || o->synthetic || o->export || o->check
 		           ? tool_refuse(line, "--inspect takes one file and only --json besides")
 		           : 0;
+	if (o->check)
+		return check_check(line, o);
 	if (o->json && !o->reorder)
-		return tool_refuse(line, "--json belongs to --inspect and --reorder");
+		return tool_refuse(line, "--json belongs to --inspect, --check and --reorder");
 	if (o->synthetic && (o->input_count || o->from))
 		return tool_refuse(line, "--synthetic %s reads no input", o->synthetic);
 	if (o->header && (o->synthetic || (o->from && strcmp(o->from, "edges") != 0)))
@@ -182,8 +272,8 @@ static int check_options(struct tool_line *line, const struct options *o)
 	if (!o->synthetic && o->input_count == 0)
 		return tool_refuse(line, "no input: try h5convert --help");
 	if (!o->output)
-		return tool_refuse(line, "no output: add -o OUT.h5");
-	return 0;
+		return tool_refuse(line, "no output: add -o %s", o->export ? "OUT.npz" : "OUT.h5");
+	return check_ending(line, o);
 }
 
 static int add_input(struct tool_line *line, const char *word)
@@ -202,9 +292,15 @@ int options_parse(int argc, char **argv, struct options *o, char *message)
 	o->classes = o->planted.classes;
 	o->inputs = calloc((size_t)argc + 1, sizeof *o->inputs);
 	int bad = o->inputs ? tool_line_read(&line, argc, argv) : tool_refuse(&line, "out of memory");
+	if (!bad && o->export && !o->output && o->input_count > 1)
+		o->output = o->inputs[--o->input_count];
 	if (!bad)
-		bad =
-		    check_options(&line, o) || parse_folds(&line, o) || parse_positional(&line, o) ? -1 : 0;
+		bad = check_options(&line, o) || parse_folds(&line, o) || parse_positional(&line, o) ||
+		              parse_features(&line, o) || parse_split(&line, o)
+		          ? -1
+		          : 0;
+	if (!bad && o->check)
+		o->inputs[o->input_count++] = o->check;
 	if (isnan(o->planted.hub_degree))
 		o->planted.hub_degree = fmin(usual, (double)o->planted.nodes / 2);
 	o->planted.classes = (int32_t)o->classes;
