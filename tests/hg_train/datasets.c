@@ -1,5 +1,6 @@
 /* Writes datasets that are difficult for a training tool. The name of a file says what is special
  * about it. Usage: hg_train_datasets DIRECTORY */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,24 @@ static hg_dataset *sparse(hg_dataset *d)
 	return d;
 }
 
+/* The same with two columns of targets, which are low, and larger by `step` where the class is 1;
+ * one is missing. */
+static hg_dataset *aimed(hg_dataset *d, float low, float step, int keep_labels)
+{
+	const int64_t rows = d->graph_ptr ? d->graphs : d->nodes;
+	d->targets = 2;
+	d->target = array(2 * rows, sizeof *d->target);
+	for (int64_t i = 0; i < 2 * rows; i++)
+		d->target[i] = low + step * (float)((i / 2 + i) % 2);
+	d->target[5] = NAN;
+	if (!keep_labels) {
+		free(d->label);
+		d->label = NULL;
+		d->classes = 0;
+	}
+	return d;
+}
+
 static int write(hg_dataset *d, const char *directory, const char *name)
 {
 	char path[1024], message[HG_DATA_MESSAGE];
@@ -146,6 +165,9 @@ int main(int argc, char **argv)
 	free(d->train_mask);
 	d->train_mask = NULL;
 	failed |= write(d, argv[1], "unsplit_pairs");
+	failed |= write(aimed(star(20, TRAIN | VAL | TEST), 5000.0f, 80.0f, 0), argv[1], "numbers");
+	failed |= write(aimed(pairs(30), 0.0f, 1.0f, 0), argv[1], "pairs_of_labels");
+	failed |= write(aimed(star(20, TRAIN | VAL), 0.0f, 1.0f, 1), argv[1], "both");
 	d = star(20, TRAIN | VAL | TEST);
 	d->classes = 1000;
 	failed |= write(d, argv[1], "many_classes");

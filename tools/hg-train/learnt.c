@@ -16,7 +16,7 @@ void learning_note(struct learning *l, const hg_train_event *event)
 		l->least = event->loss;
 	l->last = event->loss;
 	l->steps++;
-	l->applied += event->step.applied != 0;
+	l->applied += event->step.applied || event->skipped < event->steps;
 	l->moved += event->step.applied && event->step.grad_norm > 0;
 }
 

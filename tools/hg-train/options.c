@@ -1,16 +1,30 @@
 /* The options of hg-train alone; options of every training run are in tools/training. */
 #include "options.h"
 
+#include <string.h>
+
+#include "config.h"
 #include "tool.h"
 
 #define AT(field) offsetof(struct options, field)
 
 static const struct tool_option table[] = {
+    {"--metric", "NAME",
+     "what decides the best epoch and is reported: accuracy (default for classes), micro-f1, "
+     "macro-f1, roc-auc (default for labels), average-precision, mae (default for --loss mae), "
+     "rmse "
+     "(default for --loss mse)",
+     AT(metric), TOOL_WORD("accuracy|micro-f1|macro-f1|roc-auc|average-precision|mae|rmse")},
     {"--patience", "N",
-     "stop after N epochs without a better validation accuracy or loss; 0 (default): never",
+     "stop after N epochs without a better validation metric or loss; 0 (default): never",
      AT(patience), TOOL_INTEGER(0, 100000000)},
     {"--eval-every", "N", "evaluate the validation and test sets every N epochs (1)",
      AT(eval_every), TOOL_INTEGER(1, 100000000)},
+    {"--batch-size", "N",
+     "datasets of many graphs: take a step on every batch of N graphs of the training set, "
+     "shuffled "
+     "in every epoch (all graphs in one step)",
+     AT(batch_size), TOOL_INTEGER(1, INT32_MAX)},
     {"--together", "N",
      "run N epochs, with their evaluations, without waiting for the device; every N gives the same "
      "results (GPU: as many as take about a millisecond; CPU: 1)",
@@ -20,15 +34,68 @@ static const struct tool_option table[] = {
      "file "
      "can be written is tested first",
      AT(save), TOOL_TEXT},
+    {"--save-every", "N",
+     "write the checkpoint of --save or --continue also during the training, N epochs after the "
+     "last time (--save: never; --continue: once a minute)",
+     AT(save_every), TOOL_INTEGER(1, 100000000)},
+    {"--continue", "FILE",
+     "resume from this checkpoint if it exists, and save it; --epochs counts the epochs of all "
+     "runs. The same command, given again whenever it was killed, ends with the same bits as one "
+     "run",
+     AT(go_on), TOOL_TEXT},
+    {"--save-best", "FILE",
+     "write the model of the best epoch, to predict with, without what a run needs to go on",
+     AT(save_best), TOOL_TEXT},
     {"--resume", "FILE",
      "continue from a checkpoint; epochs are counted from 1 again. With the same options the run "
      "continues bit for bit",
      AT(resume), TOOL_TEXT},
+    {"--import-weights", "FILE",
+     "begin with the weights of a safetensors file, such as a state dict of PyTorch Geometric "
+     "(halfgraph/weights.h lists the names)",
+     AT(import), TOOL_TEXT},
+    {"--export-weights", "FILE",
+     "write the weights of the best epoch as a safetensors file with PyTorch Geometric's names; "
+     "with --checkpoint alone, those of the checkpoint",
+     AT(export), TOOL_TEXT},
+    {"--evaluate", "FILE.h5",
+     "train nothing: print the accuracies of --checkpoint on this dataset. On the one it was "
+     "trained on they are what the training reported",
+     AT(evaluate), TOOL_TEXT},
+    {"--predict", "FILE.h5",
+     "train nothing: write what --checkpoint predicts for this dataset, which needs no labels, to "
+     "-o",
+     AT(predict), TOOL_TEXT},
+    {"--checkpoint", "FILE", "the model of --evaluate and --predict, from --save or --save-best",
+     AT(checkpoint), TOOL_TEXT},
+    {"-o", "FILE",
+     "the file of --predict: the id, the class and the probabilities of every node or graph; its "
+     "ending is the format: .csv, .npz or .h5",
+     AT(output), TOOL_TEXT},
     {"--seeds", "K", "train K times, with seeds S, S+1, ..., and report mean and deviation (1)",
      AT(seeds), TOOL_INTEGER(1, 100000)},
+    {"--folds", NULL,
+     "train every fold that the dataset holds, with --seeds for every seed, and report mean and "
+     "deviation over the folds: each at its own best epoch, and all at the one with the best mean "
+     "validation value",
+     AT(folds), TOOL_FLAG},
     {"--json", "FILE",
      "write one JSON object per epoch, then one with \"event\":\"summary\"; - for standard output",
      AT(json), TOOL_TEXT},
+    {"--html", "FILE",
+     "write a page about the run: settings, outcome, curves, errors by class, time by op. It needs "
+     "no "
+     "other file; also when interrupted",
+     AT(html), TOOL_TEXT},
+    {"--compare", NULL,
+     "train nothing: write the page of --html about 2 to 8 runs, whose JSON lines (--json) are in "
+     "the "
+     "files that follow: what differs in their settings, curves over each other, outcomes",
+     AT(compare), TOOL_FLAG},
+    {"--trace", "FILE.json",
+     "at the end time every op of a training step, and write the times as a trace for Perfetto or "
+     "chrome://tracing",
+     AT(trace), TOOL_TEXT},
     {"--observe", "N",
      "measure every N epochs how close every tensor comes to the limits of fp16 (16; with --doctor "
      "1); 0: never",
@@ -44,18 +111,145 @@ static const struct tool_option table[] = {
      "steps 0, 1, 2, 4, 8, ..., the last one, and the final evaluation (hg-doctor also tries "
      "remedies)",
      AT(doctor), TOOL_FLAG},
-    {"--help", NULL, "print this text", AT(help), TOOL_FLAG},
-    {"--version", NULL, "print the version", AT(version), TOOL_FLAG},
+    {"--config", "FILE",
+     "take the options from a file: one JSON object with their names, without dashes, or the lines "
+     "of --json, of which the last has them; those on the command line win, --flag=off for a flag",
+     AT(config), TOOL_TEXT, .line_only = 1},
+    {"--save-config", "FILE", "write the options of this run as such a file", AT(save_config),
+     TOOL_TEXT, .line_only = 1},
+    {"--help", NULL, "print this text", AT(help), TOOL_FLAG, .line_only = 1},
+    {"--version", NULL, "print the version", AT(version), TOOL_FLAG, .line_only = 1},
 };
 #define OPTIONS (sizeof table / sizeof *table)
 
+/* An option of the training is refused, because it would silently have no effect: model, precision
+ * and preparation of the data are those of the checkpoint. NULL: there is none. */
+static const char *training_only(const struct tool_line *line)
+{
+	static const char *const others[] = {
+	    "--evaluate", "--predict", "--checkpoint",     "-o",       "--json",
+	    "--device",   "--threads", "--export-weights", "--metric", "--config"};
+	for (size_t k = 0; k < line->count + line->shared_count; k++) {
+		const char *name =
+		    k < line->count ? line->options[k].name : line->shared[k - line->count].name;
+		size_t i = 0;
+		while (i < sizeof others / sizeof *others && strcmp(others[i], name) != 0)
+			i++;
+		if (i == sizeof others / sizeof *others && tool_given(line, name))
+			return name;
+	}
+	return NULL;
+}
+
+static int check_prediction(struct tool_line *line, const struct options *o)
+{
+	const char *mode = o->predict    ? "--predict"
+	                   : o->evaluate ? "--evaluate"
+	                                 : "--checkpoint with --export-weights";
+	const char *other = training_only(line);
+	if (o->predict && o->evaluate)
+		return tool_refuse(line, "--evaluate and --predict: expected one of them");
+	if (!o->checkpoint)
+		return tool_refuse(line, "%s needs --checkpoint, the model", mode);
+	if (o->predict && !o->output)
+		return tool_refuse(line, "--predict needs -o, the file to write");
+	if (other)
+		return tool_refuse(line, "%s is an option of the training, but %s trains nothing", other,
+		                   mode);
+	return o->output && !o->predict ? tool_refuse(line, "-o is the file of --predict") : 0;
+}
+
+int options_train(const struct options *o)
+{
+	return !o->evaluate && !o->predict && !(o->checkpoint && o->export);
+}
+
+/* An option that is for one run. NULL: none was given. */
+static const char *one_run_only(const struct options *o)
+{
+	return o->save        ? "--save"
+	       : o->go_on     ? "--continue"
+	       : o->save_best ? "--save-best"
+	       : o->resume    ? "--resume"
+	       : o->import    ? "--import-weights"
+	       : o->export    ? "--export-weights"
+	                      : NULL;
+}
+
+/* A file of --compare, which may stand before or after it. */
+static int read_operand(struct tool_line *line, const char *word)
+{
+	struct options *o = line->to;
+	if (o->compared == COMPARED_MOST)
+		return tool_refuse(line, "--compare takes 2 to %d files, found more", COMPARED_MOST);
+	o->run[o->compared++] = word;
+	return 0;
+}
+
+static int check_comparison(struct tool_line *line, const struct options *o)
+{
+	for (size_t k = 0; k < line->count + line->shared_count; k++) {
+		const char *name =
+		    k < line->count ? line->options[k].name : line->shared[k - line->count].name;
+		if (strcmp(name, "--compare") != 0 && strcmp(name, "--html") != 0 && tool_given(line, name))
+			return tool_refuse(line, "%s is of no use to --compare, which reads runs that are over",
+			                   name);
+	}
+	if (!o->html)
+		return tool_refuse(line, "--compare needs --html, the page to write");
+	return o->compared < 2 ? tool_refuse(line, "--compare takes 2 to %d files, found %d",
+	                                     COMPARED_MOST, o->compared)
+	                       : 0;
+}
+
 static int check_options(struct tool_line *line, const struct options *o)
 {
+	if (o->compare)
+		return check_comparison(line, o);
+	if (o->compared)
+		return tool_refuse(line, "unexpected argument \"%s\"", o->run[0]);
+	if (!options_train(o))
+		return check_prediction(line, o);
+	if (o->checkpoint || o->output)
+		return tool_refuse(line, "%s needs --evaluate or --predict",
+		                   o->checkpoint ? "--checkpoint" : "-o");
+	if (o->go_on && (o->save || o->resume || o->import))
+		return tool_refuse(line, "--continue and %s: expected one of them",
+		                   o->save     ? "--save"
+		                   : o->resume ? "--resume"
+		                               : "--import-weights");
+	if (o->go_on && o->patience > 0)
+		return tool_refuse(line, "--patience counts from where a run began, so that one with "
+		                         "--continue would end elsewhere");
+	if (o->save_every && !o->save && !o->go_on)
+		return tool_refuse(line, "--save-every needs --save or --continue");
+	if (o->resume && o->import)
+		return tool_refuse(line, "--resume and --import-weights: expected one of them");
+	if (o->folds && tool_given(line, "--fold"))
+		return tool_refuse(line, "--folds and --fold: expected one of them");
 	if (training_check(line, &o->training))
 		return -1;
-	if (o->seeds > 1 && (o->save || o->resume))
-		return tool_refuse(line, "%s is for one run, but --seeds is %lld",
-		                   o->save ? "--save" : "--resume", (long long)o->seeds);
+	if (o->seeds > 1 && one_run_only(o))
+		return tool_refuse(line, "%s is for one run, but --seeds is %lld", one_run_only(o),
+		                   (long long)o->seeds);
+	if (o->batch_size > 0 && (o->doctor || o->together > 1))
+		return tool_refuse(line,
+		                   "%s needs steps that are the same in every epoch, and --batch-size "
+		                   "makes others of them",
+		                   o->doctor ? "--doctor" : "--together");
+	if (o->batch_size > 0 && (o->go_on || o->save_every))
+		return tool_refuse(line, "%s needs steps on all rows, and --batch-size makes others",
+		                   o->go_on ? "--continue" : "--save-every");
+	if (o->folds && one_run_only(o))
+		return tool_refuse(line,
+		                   "%s is for one run, but --folds trains every fold: --fold F "
+		                   "trains one",
+		                   one_run_only(o));
+	if (o->folds && o->html)
+		return tool_refuse(line, "--html shows seeds, but no folds: expected it without --folds");
+	if (o->folds && o->patience > 0)
+		return tool_refuse(line, "--folds compares all folds epoch by epoch, which --patience does "
+		                         "not allow");
 	return o->doctor && o->together > 1
 	           ? tool_refuse(line,
 	                         "--doctor checks every step, which --together %lld does not allow",
@@ -63,43 +257,88 @@ static int check_options(struct tool_line *line, const struct options *o)
 	           : 0;
 }
 
+static void set_defaults(struct options *o)
+{
+	*o = (struct options){.config = o->config,
+	                      .held = o->held,
+	                      .patience = -1,
+	                      .batch_size = -1,
+	                      .together = -1,
+	                      .observe = -1,
+	                      .eval_every = 1,
+	                      .seeds = 1};
+	training_defaults(&o->training);
+}
+
+/* Read the command line. If it names a file of options, read that first, and the command line once
+ * more on top of it. */
+static int read_options(struct tool_line *line, struct options *o, int argc, char **argv)
+{
+	const struct tool_line fresh = *line;
+	set_defaults(o);
+	int bad = tool_line_read(line, argc, argv);
+	if (bad || !o->config || o->help || o->version)
+		return bad;
+	*line = fresh;
+	set_defaults(o);
+	bad = tool_config_read(line, o->config, &o->held);
+	return bad ? bad : tool_line_read(line, argc, argv);
+}
+
+void options_free(struct options *o)
+{
+	json_decref(o->given);
+	json_decref(o->held);
+	o->given = o->held = NULL;
+}
+
 int options_parse(struct options *o, int argc, char **argv, char *message, size_t size)
 {
-	struct tool_line line = {.options = table, .count = OPTIONS, .to = o};
+	struct tool_line line = {.options = table, .count = OPTIONS, .to = o, .operand = read_operand};
 	line.shared = training_options;
 	line.shared_count = training_option_count;
 	line.shared_to = &o->training;
-	*o = (struct options){
-	    .patience = -1, .together = -1, .observe = -1, .eval_every = 1, .seeds = 1};
-	training_defaults(&o->training);
-	int bad = tool_line_read(&line, argc, argv);
+	*o = (struct options){.config = NULL};
+	int bad = read_options(&line, o, argc, argv);
+	if (o->folds && o->training.fold < 0)
+		o->training.fold = 0; /* the first of them */
 	if (!bad && !o->help && !o->version)
 		bad = check_options(&line, o);
 	if (o->doctor && o->observe < 0)
 		o->observe = 1;
+	o->given = bad ? NULL : tool_config_make(&line);
+	if (!bad && !o->given)
+		bad = tool_refuse(&line, "out of memory");
 	(void)snprintf(message, size, "%s", line.message);
 	return bad;
 }
 
 void options_help(FILE *out)
 {
-	fputs("usage: hg-train --data FILE.h5 --model NAME [options]\n"
-	      "\n"
-	      "Trains a graph neural network on all nodes at once and reports the test accuracy at the "
-	      "epoch\n"
-	      "with the best validation accuracy. State tensors have the chosen precision; master "
-	      "weights are\n"
-	      "always fp32.\n"
-	      "\n"
-	      "  h5convert --from npz cora.npz -o cora.h5\n"
-	      "  hg-train --data cora.h5 --model gcn --seeds 10\n"
-	      "  hg-train --data cora.h5 --model gcn --seeds 10 --precision fp32    for comparison\n"
-	      "  hg-train --data cora.h5 --model gat --json - | jq .loss\n"
-	      "  hg-train --data cora.h5 --model gat --save gat.h5\n"
-	      "  hg-train --data cora.h5 --model gat --resume gat.h5\n"
-	      "\n"
-	      "options:\n",
-	      out);
+	fputs(
+	    "usage: hg-train --data FILE.h5 --model NAME [options]\n"
+	    "\n"
+	    "Trains a graph neural network on all nodes at once, or in batches of graphs, and reports "
+	    "the test\n"
+	    "accuracy, or another metric, at the epoch with the best validation value. State tensors "
+	    "have the\n"
+	    "chosen precision; master weights are always fp32.\n"
+	    "\n"
+	    "  h5convert --from npz cora.npz -o cora.h5\n"
+	    "  hg-train --data cora.h5 --model gcn --seeds 10\n"
+	    "  hg-train --data cora.h5 --model gcn --seeds 10 --precision fp32    for comparison\n"
+	    "  hg-train --data cora.h5 --model gat --json - | jq .loss\n"
+	    "  hg-train --data proteins.h5 --model gin --folds --validate held-out\n"
+	    "  hg-train --data zinc.h5 --model gin --task regression --metric mae --batch-size 128\n"
+	    "  hg-train --data cora.h5 --model gat --save gat.h5\n"
+	    "  hg-train --data cora.h5 --model gat --resume gat.h5\n"
+	    "  hg-train --evaluate cora.h5 --checkpoint gat.h5\n"
+	    "  hg-train --data cora.h5 --model gat --html gat.html --json gat.jsonl\n"
+	    "  hg-train --html both.html --compare gcn.jsonl gat.jsonl\n"
+	    "  hg-train --predict other.h5 --checkpoint gat.h5 -o classes.csv\n"
+	    "\n"
+	    "options:\n",
+	    out);
 	tool_options_print(out, training_options, training_option_count, 1);
 	tool_options_print(out, table, OPTIONS, 1);
 	fputs("\n"
@@ -113,9 +352,9 @@ void options_help(FILE *out)
 	      "\n"
 	      "Epochs are counted from 1 in every run. Steps are counted from 0 since the weights were "
 	      "created,\n"
-	      "over all resumed runs: without --resume, epoch 5 is step 4. Findings and hg-doctor name "
-	      "steps; the\n"
-	      "JSON lines of epochs have both numbers.\n",
+	      "over all resumed runs: without --resume and --batch-size, epoch 5 is step 4. Findings "
+	      "and hg-doctor\n"
+	      "name steps; the JSON lines of epochs have both numbers.\n",
 	      out);
 	tool_codes_print(
 	    out,

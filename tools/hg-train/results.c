@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "task.h"
 #include "tool.h"
 
 static int by_value(const void *a, const void *b)
@@ -31,18 +32,50 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
+static double test_accuracy(const hg_train_report *report)
+{
+	return report->test_accuracy;
+}
+
+static double test_metric(const hg_train_report *report)
+{
+	return report->test_metric;
+}
+
+int64_t results_seed(const struct results *r, int run)
+{
+	return r->options->training.seed + run / r->folds;
+}
+
+int results_fold(const struct results *r, int run)
+{
+	return r->options->folds ? run % r->folds : -1;
+}
+
+/* Mean and sample standard deviation over the runs; NaN where a run has no value. */
+static void over_runs(const struct results *r, double (*of)(const hg_train_report *report),
+                      double *mean, double *std)
+{
+	double sum = 0, squares = 0;
+	for (int i = 0; i < r->runs; i++)
+		sum += of(&r->report[i]);
+	*mean = r->runs ? sum / r->runs : (double)NAN;
+	for (int i = 0; i < r->runs; i++)
+		squares += pow(of(&r->report[i]) - *mean, 2);
+	*std = isnan(*mean) ? (double)NAN : r->runs > 1 ? sqrt(squares / (r->runs - 1)) : 0.0;
+}
+
 struct statistics results_statistics(const struct results *r)
 {
 	struct statistics s = {.epoch_ms = r->runs ? median_ms(r) : (double)NAN, .finite = 1};
-	double sum = 0, squares = 0;
 	for (int i = 0; i < r->runs; i++) {
 		const hg_train_report *report = &r->report[i];
-		sum += report->test_accuracy;
 		s.peak_bytes = larger(s.peak_bytes, report->peak_bytes);
 		s.state_bytes = larger(s.state_bytes, report->state_bytes);
 		s.arena_bytes = larger(s.arena_bytes, report->arena_bytes);
 		s.skipped += report->steps_skipped;
-		s.steps += report->epochs_run;
+		s.steps += report->steps_run;
+		s.prepare_share = fmax(s.prepare_share, report->prepare_share);
 		s.finite &= report->loss_finite;
 		s.nonfinite_logits += report->nonfinite_logits;
 		s.captured = report->captured;
@@ -52,27 +85,52 @@ struct statistics results_statistics(const struct results *r)
 		s.promoted = report->promoted > s.promoted ? report->promoted : s.promoted;
 		s.together = report->epochs_together > s.together ? report->epochs_together : s.together;
 	}
-	s.accuracy_mean = r->runs ? sum / r->runs : (double)NAN;
-	for (int i = 0; i < r->runs; i++)
-		squares += pow(r->report[i].test_accuracy - s.accuracy_mean, 2);
-	s.accuracy_std = isnan(s.accuracy_mean) ? (double)NAN
-	                 : r->runs > 1          ? sqrt(squares / (r->runs - 1))
-	                                        : 0.0;
+	over_runs(r, test_accuracy, &s.accuracy_mean, &s.accuracy_std);
+	over_runs(r, test_metric, &s.metric_mean, &s.metric_std);
 	return s;
+}
+
+static void add_number(struct record *record, const char *name, int64_t value)
+{
+	char text[24];
+	(void)snprintf(text, sizeof text, "%lld", (long long)value);
+	record_setting(record, name, text);
+}
+
+/* The metric of the report, where the default of the task is known. */
+static const char *metric_of(const struct results *r)
+{
+	const char *name = hg_metric_name(r->runs ? r->report[0].metric : r->config.metric);
+	return name ? name : "";
+}
+
+void results_settings(struct results *r, const hg_state *state)
+{
+	struct record *record = &r->record;
+	record_state(record, state);
+	(void)snprintf(record->metric, sizeof record->metric, "%s", metric_of(r));
+	record_setting(record, "train.metric", metric_of(r));
+	add_number(record, "train.epochs", r->config.epochs);
+	add_number(record, "train.patience", r->config.patience);
+	add_number(record, "train.eval_every", r->config.eval_every);
+	add_number(record, "train.seed", r->options->training.seed);
+	add_number(record, "train.seeds", r->options->seeds);
 }
 
 static void print_header(const struct results *r, FILE *out)
 {
 	const hg_model_config *m = &r->config.model;
 	const hg_dataset *d = r->dataset;
+	char outputs[64];
 	fprintf(out, "%s, %d layers, hidden %d", m->name, m->layers, m->hidden);
 	if (hg_model_get_info(m->name)->heads)
 		fprintf(out, " x %d heads", m->heads);
 	fprintf(out, ", %s, on %s\n", r->config.policy.name, r->device_name);
 	char *name = tool_printable(d->name ? d->name : r->options->training.data);
-	fprintf(out, "%s: %lld nodes, %lld edges, %lld features (%s), %d classes",
+	task_outputs(&r->config, outputs);
+	fprintf(out, "%s: %lld nodes, %lld edges, %lld features (%s), %s",
 	        name ? name : "(no memory for its name)", (long long)r->nodes, (long long)r->edges,
-	        (long long)d->features, dataset_features_text(d, r->sparse), (int)d->classes);
+	        (long long)d->features, dataset_features_text(d, r->sparse), outputs);
 	free(name);
 	if (d->graph_ptr)
 		fprintf(out, ", %lld graphs", (long long)d->graphs);
@@ -85,31 +143,61 @@ static const char *why_of(const struct results *r)
 	return r->options->doctor ? "" : ": hg-doctor, with the same options, explains why";
 }
 
-static void print_accuracy(const struct results *r, const struct statistics *s, FILE *out)
+/* A name and a value in two columns: "  test accuracy   81.50 %". */
+static void print_row(FILE *out, const char *what, const char *metric)
+{
+	char row[48];
+	(void)snprintf(row, sizeof row, "%s %s", what, metric);
+	fprintf(out, "  %-15s ", row);
+}
+
+static void print_metric(const struct results *r, const struct statistics *s, FILE *out)
 {
 	const hg_train_report *last = &r->report[r->runs - 1];
-	if (isnan(s->accuracy_mean))
-		fputs("  test accuracy   none: there is no test set\n", out);
-	else if (r->runs > 1)
-		fprintf(out, "  test accuracy   %.2f %% +- %.2f over %d seeds\n", 100 * s->accuracy_mean,
-		        100 * s->accuracy_std, r->runs);
+	const char *name = hg_metric_name(last->metric);
+	char value[32], deviation[32];
+	task_value(last->metric, s->metric_mean, value);
+	print_row(out, "test", name);
+	if (isnan(last->test_metric) && isnan(s->metric_mean))
+		fputs(r->tested ? "not defined on the test set\n" : "none: there is no test set\n", out);
+	else if (r->runs > 1) {
+		task_deviation(last->metric, s->metric_std, deviation);
+		fprintf(out, "%s +- %s over %d seeds\n", value, deviation, r->runs);
+	} else
+		fprintf(out, "%s\n", value);
+	if (r->runs > 1)
+		return;
+	task_value(last->metric, last->best_val_metric, value);
+	if (!last->best_epoch)
+		fprintf(out, "  best epoch      before these %d, in the checkpoint, validation %s %s\n",
+		        last->epochs_run, name, value);
+	else if (!isnan(last->best_val_metric))
+		fprintf(out, "  best epoch      %d of %d, validation %s %s\n", last->best_epoch,
+		        last->epochs_run, name, value);
+	else if (r->validated)
+		fprintf(out, "  best epoch      %d of %d: validation %s is not defined\n", last->best_epoch,
+		        last->epochs_run, name);
 	else
-		fprintf(out, "  test accuracy   %.2f %%\n", 100 * s->accuracy_mean);
-	if (r->runs == 1 && isnan(last->best_val_accuracy))
 		fprintf(out, "  best epoch      the last, %d: there is no validation set\n",
 		        last->best_epoch);
-	else if (r->runs == 1)
-		fprintf(out, "  best epoch      %d of %d, validation accuracy %.2f %%\n", last->best_epoch,
-		        last->epochs_run, 100 * last->best_val_accuracy);
+}
+
+static void print_scores(const struct results *r, const struct statistics *s, FILE *out)
+{
+	const hg_train_report *last = &r->report[r->runs - 1];
+	if (r->options->folds)
+		folds_print(r->cross, out);
+	else
+		print_metric(r, s, out);
 	if (!s->finite)
 		fprintf(out, "  LOSS            not a number%s\n", why_of(r));
 	else
 		fprintf(out, "  final loss      %.4f\n", last->final_loss);
 	if (s->nonfinite_logits)
 		fprintf(out,
-		        "  OVERFLOW        %lld logits are not finite at the best epoch: the accuracy "
+		        "  OVERFLOW        %lld logits are not finite at the best epoch: the %s "
 		        "is not reliable\n",
-		        (long long)s->nonfinite_logits);
+		        (long long)s->nonfinite_logits, hg_metric_name(last->metric));
 }
 
 /* A loss that is not a number has been reported above, with the hint at hg-doctor. */
@@ -139,6 +227,20 @@ static void print_epoch(const struct statistics *s, FILE *out)
 	if (s->together > 1)
 		fprintf(out, ", up to %d without a wait", s->together);
 	fputc('\n', out);
+}
+
+static void print_batches(const struct results *r, const struct statistics *s, FILE *out)
+{
+	const int64_t batch = r->config.batch_graphs;
+	int64_t epochs = 0;
+	for (int i = 0; i < r->runs; i++)
+		epochs += r->report[i].epochs_run;
+	if (batch)
+		fprintf(out,
+		        "  batches         of %lld graph%s, %lld in an epoch; making them took %.1f %% of "
+		        "its time\n",
+		        (long long)batch, batch == 1 ? "" : "s", (long long)(s->steps / epochs),
+		        100 * s->prepare_share);
 }
 
 /* This is about values only: the loss scale raises gradients close to the limit on purpose. */
@@ -183,30 +285,53 @@ static void print_doctor(const struct results *r, const struct statistics *s, FI
 		        bad->epoch, (long long)bad->step, bad->findings, bad->findings == 1 ? "" : "s");
 }
 
+/* Where an interrupted run ended. A later run that was interrupted is left out. */
+static void print_interrupted(const struct results *r, FILE *out)
+{
+	const int at = r->left_out ? r->runs : r->runs - 1, last = r->report[r->runs - 1].epochs_run;
+	const int64_t all = r->options->seeds * r->folds;
+	char where[64] = "";
+	int length = 0;
+	if (r->options->folds)
+		length = snprintf(where, sizeof where, " of fold %d", results_fold(r, at));
+	if (r->options->seeds > 1)
+		(void)snprintf(where + length, sizeof where - (size_t)length, " of seed %lld",
+		               (long long)results_seed(r, at));
+	if (r->left_out)
+		fprintf(out, "  interrupted     in epoch %d%s, which is left out: ", r->left_out, where);
+	else
+		fprintf(out, "  interrupted     after epoch %d of %d%s: ", last, r->config.epochs, where);
+	if (all > 1)
+		fprintf(out, "the figures are of %d of %lld %s\n", r->runs, (long long)all,
+		        r->options->folds && r->options->seeds > 1 ? "runs"
+		        : r->options->folds                        ? "folds"
+		                                                   : "seeds");
+	else
+		fputs("the figures are of these epochs\n", out);
+}
+
 /* Where the run ended, and how to continue it. */
 static void print_end(const struct results *r, FILE *out)
 {
 	const int last = r->report[r->runs - 1].epochs_run, left = r->config.epochs - last;
-	const int64_t seed = r->options->training.seed + r->runs;
-	if (r->left_out)
-		fprintf(out,
-		        "  interrupted     in epoch %d of seed %lld, which is left out: the figures are of "
-		        "%d of %lld seeds\n",
-		        r->left_out, (long long)seed, r->runs, (long long)r->options->seeds);
-	else if (r->interrupted && r->options->seeds > 1)
-		fprintf(out,
-		        "  interrupted     after epoch %d of %d of seed %lld: the figures are of %d of "
-		        "%lld seeds\n",
-		        last, r->config.epochs, (long long)seed - 1, r->runs, (long long)r->options->seeds);
-	else if (r->interrupted)
-		fprintf(out, "  interrupted     after epoch %d of %d: the figures are of these epochs\n",
-		        last, r->config.epochs);
+	if (r->interrupted || r->left_out)
+		print_interrupted(r, out);
 	char *saved = r->saved ? tool_printable(r->saved) : NULL;
 	if (saved)
 		fprintf(out, "  saved           %s: the state after epoch %d\n", saved, last);
-	else if (r->interrupted && !r->options->save && r->options->seeds == 1)
+	char *best = r->saved_best ? tool_printable(r->saved_best) : NULL;
+	if (best)
+		fprintf(out, "  saved           %s: the model of the best epoch\n", best);
+	free(best);
+	char *weights = r->exported ? tool_printable(r->exported) : NULL;
+	if (weights)
+		fprintf(out, "  exported        %s: the weights of the best epoch\n", weights);
+	free(weights);
+	if (!saved && r->interrupted && !r->options->save && !r->several)
 		fputs("  saved           nothing: --save FILE writes the state to continue from\n", out);
-	if (r->interrupted && saved && left > 0)
+	if (r->interrupted && saved && left > 0 && r->options->go_on)
+		fputs("  to continue     the same command\n", out);
+	else if (r->interrupted && saved && left > 0)
 		fprintf(out, "  to continue     the same command with --resume %s --epochs %d\n", saved,
 		        left);
 	free(saved);
@@ -221,8 +346,9 @@ void results_print(const struct results *r, FILE *out)
 		return;
 	}
 	print_header(r, out);
-	print_accuracy(r, &s, out);
+	print_scores(r, &s, out);
 	print_epoch(&s, out);
+	print_batches(r, &s, out);
 	fprintf(out,
 	        "  memory          %.2f MiB peak; state tensors %.2f MiB in an arena of %.2f MiB\n",
 	        (double)s.peak_bytes / mib, (double)s.state_bytes / mib, (double)s.arena_bytes / mib);
