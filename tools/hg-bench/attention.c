@@ -18,6 +18,9 @@
  *     backward, rows     V, and K unless it is V: again row j, for dQ; add needs no edges for that
  *     backward, columns  dY, and Q: row i, for dK and dV; with add Q is one number a head */
 
+/* HIDE_DENSE hides tiles as well. */
+enum hidden { HIDE_NOTHING, HIDE_TILES, HIDE_DENSE };
+
 struct attention_case {
 	struct bench *b;
 	struct mats mats;
@@ -28,6 +31,10 @@ struct attention_case {
 	char variant[64];
 	struct hg__attention_args forward;
 	struct hg__attention_back_args back;
+	/* the plans of both directions without what is hidden, to measure what computes a call that
+	 * does not have it */
+	enum hidden hidden;
+	struct hg__plan plan[2];
 };
 
 static int is_separate(const struct attention_case *c)
@@ -95,8 +102,29 @@ static hg_status results_make(struct attention_case *c)
 	const int64_t n = b->csr.rows;
 	f->csr = b->csr;
 	HG__TRY(mat_new(b, &c->mats, state, n, c->cols, &f->y));
-	HG__TRY(mat_new(b, &c->mats, HG_F32, n, add ? 2 * c->heads : c->heads, &f->softmax));
+	HG__TRY(mat_new(b, &c->mats, HG_F32, n, add ? 2 * c->heads : c->heads, &f->log_sum));
 	return add ? mat_new(b, &c->mats, state, n, c->cols, &f->plus) : HG_OK;
+}
+
+static int can_use_tiles(const struct attention_case *c)
+{
+	return c->score == HG_SCORE_ADD && c->b->policy->state == HG_F16 && !c->b->options.weights;
+}
+
+static void plans_hide(struct attention_case *c)
+{
+	struct hg__csr *csr[2] = {&c->forward.csr, &c->back.csr_t};
+	for (int i = 0; i < 2; i++)
+		if (csr[i]->plan) {
+			c->plan[i] = *csr[i]->plan;
+			c->plan[i].tiles = NULL;
+			if (c->hidden == HIDE_DENSE) {
+				c->plan[i].dense = NULL;
+				c->plan[i].counted = c->plan[i].rest = NULL;
+			}
+			csr[i]->plan = &c->plan[i];
+		}
+	c->back.csr = c->forward.csr;
 }
 
 /* A gradient for each operand that is a matrix of its own. */
@@ -109,11 +137,18 @@ static hg_status gradients_make(struct attention_case *c)
 	*k = (struct hg__attention_back_args){.csr = b->csr,
 	                                      .of = *of,
 	                                      .y = c->forward.y,
-	                                      .softmax = c->forward.softmax,
+	                                      .log_sum = c->forward.log_sum,
 	                                      .plus = c->forward.plus};
 	HG__TRY(hg__graph_csr_t(b->graph, of->weight != NULL, &k->csr_t));
 	HG__TRY(hg__graph_dense(b->graph, 0, 0));
 	HG__TRY(hg__graph_dense(b->graph, 1, 0));
+	if (can_use_tiles(c)) {
+		const int64_t staged = hg__attention_staging(c->cols, of->heads);
+		HG__TRY(hg__graph_tiles(b->graph, 0, 0, c->cols, staged));
+		HG__TRY(hg__graph_tiles(b->graph, 1, 0, c->cols, staged));
+	}
+	if (c->hidden != HIDE_NOTHING)
+		plans_hide(c);
 	HG__TRY(mat_random(b, &c->mats, state, b->csr.rows, c->cols, 5, -1.0, 1.0, &k->dy));
 	HG__TRY(mat_new(b, &c->mats, state, of->v.rows, of->v.cols, &k->dv));
 	k->dq = k->dk = k->dv;
@@ -134,7 +169,7 @@ static hg_status spread_nan(struct bench *b, struct hg__mat mat)
 
 static hg_status results_spread_nan(struct attention_case *c)
 {
-	const struct hg__mat results[] = {c->forward.y, c->forward.softmax, c->forward.plus, c->back.dq,
+	const struct hg__mat results[] = {c->forward.y, c->forward.log_sum, c->forward.plus, c->back.dq,
 	                                  c->back.dk,   c->back.dv,         c->back.dc};
 	for (size_t i = 0; i < sizeof results / sizeof results[0]; i++)
 		HG__TRY(spread_nan(c->b, results[i]));
@@ -211,7 +246,7 @@ static size_t bytes_of(struct hg__mat mat)
 
 static size_t kept_bytes(const struct attention_case *c)
 {
-	return bytes_of(c->forward.softmax) + bytes_of(c->forward.plus);
+	return bytes_of(c->forward.log_sum) + bytes_of(c->forward.plus);
 }
 
 static size_t gradient_bytes(const struct attention_case *c)
@@ -357,11 +392,15 @@ static hg_status passes_measure(struct attention_case *c, const struct gathers *
 }
 
 static hg_status case_run(struct bench *b, hg_score score, int64_t cols, int64_t heads,
-                          const struct gathers *gathers)
+                          enum hidden hidden, const struct gathers *gathers)
 {
-	struct attention_case c = {.b = b, .score = score, .cols = cols, .heads = (int)heads};
-	const int length = snprintf(c.variant, sizeof c.variant, "%s%s", attention_scores[score],
-	                            b->options.separate && score >= HG_SCORE_COSINE ? " separate" : "");
+	struct attention_case c = {
+	    .b = b, .score = score, .cols = cols, .heads = (int)heads, .hidden = hidden};
+	const int length = snprintf(c.variant, sizeof c.variant, "%s%s%s", attention_scores[score],
+	                            b->options.separate && score >= HG_SCORE_COSINE ? " separate" : "",
+	                            hidden == HIDE_DENSE   ? " by rows"
+	                            : hidden == HIDE_TILES ? " without tiles"
+	                                                   : "");
 	if (b->options.dropout > 0)
 		snprintf(c.variant + length, sizeof c.variant - (size_t)length, " dropout %g",
 		         b->options.dropout);
@@ -388,8 +427,16 @@ static hg_status width_run(struct bench *b, int64_t cols, const int64_t *heads, 
 	mats_free(&mats);
 	HG__TRY(status);
 	for (int score = 0; score < HG_SCORE_COUNT; score++)
-		for (int h = 0; (o->scores >> score & 1) && h < head_count; h++)
-			HG__TRY(case_run(b, (hg_score)score, cols, heads[h], &gathers));
+		for (int h = 0; (o->scores >> score & 1) && h < head_count; h++) {
+			HG__TRY(case_run(b, (hg_score)score, cols, heads[h], HIDE_NOTHING, &gathers));
+			/* where the graph has tiles or dense counts by now, what they save */
+			const int halves = b->policy->state == HG_F16;
+			if (score == HG_SCORE_ADD && b->csr.plan->tiles && halves)
+				HG__TRY(case_run(b, (hg_score)score, cols, heads[h], HIDE_TILES, &gathers));
+			if ((score == HG_SCORE_ADD || score == HG_SCORE_DOT) && halves &&
+			    (b->csr.plan->dense || b->csr.plan->rest))
+				HG__TRY(case_run(b, (hg_score)score, cols, heads[h], HIDE_DENSE, &gathers));
+		}
 	return HG_OK;
 }
 

@@ -168,17 +168,24 @@ static struct edge_score score_cosine(const struct attention_host *host, const f
 	return score;
 }
 
+/* A kernel may compute f(q + k) as slope q + k + (1 - slope) max(q, -k), with sums of these terms
+ * by themselves, whose magnitudes are at most 2 (|q| + |k|). Halves of c leave 2^-22 of each
+ * element and 2^-39 of the largest one. */
 static struct edge_score score_add_v2(const struct attention_host *host, const float *q,
                                       const float *k, int64_t head, double u)
 {
 	const float *c = host->c.x + head * host->q_cols;
-	double sum = 0, magnitude = 0;
+	double sum = 0, magnitude = 0, all = 0, most = 0;
 	for (int64_t i = 0; i < host->q_cols; i++) {
 		const double weight = (double)c[i], x = (double)q[i] + (double)k[i];
 		sum += weight * leaky(x, (double)host->of.slope);
-		magnitude += fabs(weight) * (fabs((double)q[i]) + fabs((double)k[i]));
+		const double size = fabs((double)q[i]) + fabs((double)k[i]);
+		magnitude += fabs(weight) * size;
+		all += size;
+		most = fmax(most, fabs(weight));
 	}
-	return (struct edge_score){.s = sum, .error = hg__gamma(host->q_depth + 4, u) * magnitude};
+	return (struct edge_score){
+	    .s = sum, .error = hg__gamma(2 * host->q_depth + 16, u) * magnitude + 0x1p-38 * most * all};
 }
 
 struct edge_score edge_score_of(const struct attention_host *host, int64_t i, int64_t j,

@@ -28,7 +28,7 @@ struct row_terms {
 };
 
 struct results {
-	struct copy y, softmax, plus;
+	struct copy y, log_sum, plus;
 };
 
 static hg_status terms_room(struct bench *b, struct row_terms *t, int64_t degree)
@@ -96,11 +96,11 @@ static void softmax_check(const struct attention_host *host, const struct row *r
                           struct check *check)
 {
 	const double u = hg_dtype_get(HG_F32)->u;
-	check_number(check, row->index, head, copy_at(&found->softmax, 0, head), s->log_sum,
+	check_number(check, row->index, head, copy_at(&found->log_sum, 0, head), s->log_sum,
 	             s->relative + 8 * u * (1 + s->far + log((double)row->degree)));
 	if (host->of.score == HG_SCORE_ADD)
 		check_number(check, row->index, host->heads + head,
-		             copy_at(&found->softmax, 0, host->heads + head), s->positive,
+		             copy_at(&found->log_sum, 0, host->heads + head), s->positive,
 		             s->relative * (s->positive + WEIGHT_FLUSHED));
 }
 
@@ -132,11 +132,11 @@ static void empty_check(const struct attention_host *host, const struct row *row
 			check_number(check, row->index, c, copy_at(&found->plus, 0, c), 0, 0);
 	}
 	for (int64_t head = 0; head < host->heads; head++) {
-		const double log_sum = copy_at(&found->softmax, 0, head);
+		const double log_sum = copy_at(&found->log_sum, 0, head);
 		check_number(check, row->index, head, isinf(log_sum) && log_sum < 0 ? 0 : 1, 0, 0);
 		if (host->of.score == HG_SCORE_ADD)
 			check_number(check, row->index, host->heads + head,
-			             copy_at(&found->softmax, 0, host->heads + head), 0, 0);
+			             copy_at(&found->log_sum, 0, host->heads + head), 0, 0);
 	}
 }
 
@@ -166,7 +166,7 @@ static hg_status results_get(struct bench *b, const struct hg__attention_args *a
                              struct results *found)
 {
 	HG__TRY(copy_rows(b, a->y, row, 1, &found->y));
-	HG__TRY(copy_rows(b, a->softmax, row, 1, &found->softmax));
+	HG__TRY(copy_rows(b, a->log_sum, row, 1, &found->log_sum));
 	return a->plus.data ? copy_rows(b, a->plus, row, 1, &found->plus) : HG_OK;
 }
 
@@ -185,7 +185,7 @@ static hg_status rows_check(struct bench *b, const struct hg__attention_args *a,
 			status = row_check(b, host, &row, &terms, &found, check);
 	}
 	copy_free(&found.y);
-	copy_free(&found.softmax);
+	copy_free(&found.log_sum);
 	copy_free(&found.plus);
 	free(terms.p);
 	free(terms.positive);

@@ -18,19 +18,26 @@
  *
  * where 4 counts the additions over the edges (5/2 on tensor cores, precision/bound.h) and over the
  * parts of a row, 3 the product t, a norm and what they are multiplied with, and 40 all other
- * factors. */
+ * factors.
+ *
+ * Where the state is f16, a backward pass of ADD may read log_sum and D from records of 8 bytes
+ * (cuda/attention_add_back.cu): log_sum with a relative error of 2^-20, which adds 16 |log_sum| to
+ * K, and D with one of 2^-12, which adds 2^-12 sum of f' p |D| to the error of dK. On batches with
+ * dense counts tensor cores may multiply each weight as one half, p of dV and ds of DOT, which adds
+ * 2^-11 of each product (cuda/attention_graphs_back.cu). */
 
 /* One edge and head, with its place in both directions. */
 struct edge_back {
 	struct edge_score score;
 	double p, mask, ds, size, far;
+	double rounded; /* what a record may change of f' ds by its rounding of D */
 };
 
 struct back {
 	struct bench *b;
 	const struct hg__attention_back_args *a;
 	struct attention_host host;
-	struct floats y, softmax, plus, dy;
+	struct floats y, log_sum, plus, dy;
 	int64_t *rowptr_t;
 	struct edge_back *edge; /* [degree] of the current row and head */
 	int64_t capacity;
@@ -59,13 +66,29 @@ static double both(const float *a, const float *b, int64_t cols, double *magnitu
 	return sum;
 }
 
+/* Whether log_sum and D may be read from records that round them. */
+static int rounds_records(const struct attention_host *host)
+{
+	return host->of.score == HG_SCORE_ADD && host->of.q.dtype == HG_F16;
+}
+
+/* What one half for each weight adds, relative to a product. */
+static double half_weights(const struct back *k)
+{
+	const struct hg__plan *plan = k->a->csr.plan;
+	const struct hg__attention *of = &k->host.of;
+	const int multiplied = of->score == HG_SCORE_ADD || of->score == HG_SCORE_DOT;
+	return plan && (plan->dense || plan->counted) && multiplied && of->v.dtype == HG_F16 ? 0x1p-11
+	                                                                                     : 0;
+}
+
 static struct edge_back edge_back_of(const struct back *k, int64_t i, int64_t j, double weight,
                                      int64_t head)
 {
 	const struct attention_host *host = &k->host;
 	const int64_t cols = host->v_cols;
 	const float *g = head_of(&k->dy, i, head, cols);
-	const double log_sum = (double)k->softmax.x[i * k->softmax.cols + head];
+	const double log_sum = (double)k->log_sum.x[i * k->log_sum.cols + head];
 	double gv_size, d_size;
 	struct edge_back e = {.score = edge_score_of(host, i, j, head)};
 	const double gv = both(g, head_of(&host->v, j, head, cols), cols, &gv_size),
@@ -75,6 +98,8 @@ static struct edge_back edge_back_of(const struct back *k, int64_t i, int64_t j,
 	e.ds = e.p * (e.mask * gv - d);
 	e.size = (e.p + WEIGHT_FLUSHED) * (e.mask * gv_size + d_size);
 	e.far = fmax(fabs(e.score.s), fabs(log_sum));
+	if (rounds_records(host))
+		e.rounded = 0x1p-12 * e.p * fabs(d) * (e.score.positive ? 1 : fabs((double)host->of.slope));
 	return e;
 }
 
@@ -105,8 +130,9 @@ static double edges_make(struct back *k, const struct row *row, int transposed, 
 		far = fmax(far, k->edge[e].far);
 		error = fmax(error, k->edge[e].score.error);
 	}
-	return relative_error(
-	    exp_roundings(far) + additions + 2 * k->host.v_depth + 3 * k->host.q_depth + 40, error, 1);
+	const double records = rounds_records(&k->host) ? 16 * far : 0,
+	             dots = 2 * k->host.v_depth + 3 * k->host.q_depth;
+	return relative_error(exp_roundings(far) + records + additions + dots + 40, error, 1);
 }
 
 /* What an edge adds to column c of the gradient of one of its ends: `own` and `other` are the
@@ -174,6 +200,7 @@ static void score_gradient(const struct back *k, const struct row *row, int tran
 	const part_fn part_of = parts[host->of.score];
 	for (int64_t c = 0; c < host->q_cols; c++) {
 		struct part sum = {0, 0};
+		double rounded = 0;
 		for (int64_t e = 0; e < row->degree; e++) {
 			const struct edge_back *edge = &k->edge[e];
 			const double own_norm = transposed ? edge->score.k_norm : edge->score.q_norm,
@@ -183,10 +210,12 @@ static void score_gradient(const struct back *k, const struct row *row, int tran
 			            other_norm, head, c);
 			sum.term += part.term;
 			sum.magnitude += part.magnitude;
+			rounded += edge->rounded +
+			           (host->of.score == HG_SCORE_DOT ? half_weights(k) * fabs(part.term) : 0);
 		}
 		to->exact[head * host->q_cols + c] += sum.term;
 		to->size[head * host->q_cols + c] += fabs(sum.term);
-		to->error[head * host->q_cols + c] += relative * sum.magnitude;
+		to->error[head * host->q_cols + c] += relative * sum.magnitude + (1 + relative) * rounded;
 	}
 }
 
@@ -197,7 +226,7 @@ static void q_gradient_add(const struct back *k, int64_t i, int64_t head, struct
 	const int64_t cols = host->v_cols;
 	const float *g = head_of(&k->dy, i, head, cols);
 	const double slope = 1 - (double)host->of.slope,
-	             positive = (double)k->softmax.x[i * k->softmax.cols + host->heads + head];
+	             positive = (double)k->log_sum.x[i * k->log_sum.cols + host->heads + head];
 	double plus_size, d_size;
 	const double plus = both(g, head_of(&k->plus, i, head, cols), cols, &plus_size),
 	             d = both(g, head_of(&k->y, i, head, cols), cols, &d_size);
@@ -220,7 +249,7 @@ static void v_gradient(const struct back *k, const struct row *column, int64_t h
 		}
 		to->exact[c] += sum;
 		to->size[c] += fabs(sum);
-		to->error[c] += relative * magnitude;
+		to->error[c] += (relative + (1 + relative) * half_weights(k)) * magnitude;
 	}
 }
 
@@ -425,7 +454,7 @@ static hg_status back_get(struct back *k)
 	const struct hg__attention_back_args *a = k->a;
 	HG__TRY(attention_host_get(k->b, &a->of, &k->host));
 	HG__TRY(floats_get(k->b, a->y, &k->y));
-	HG__TRY(floats_get(k->b, a->softmax, &k->softmax));
+	HG__TRY(floats_get(k->b, a->log_sum, &k->log_sum));
 	HG__TRY(floats_get(k->b, a->plus, &k->plus));
 	HG__TRY(floats_get(k->b, a->dy, &k->dy));
 	k->rowptr_t = calloc((size_t)a->csr_t.rows + 1, sizeof *k->rowptr_t);
@@ -448,7 +477,7 @@ hg_status check_attention_back(struct bench *b, const struct hg__attention_back_
 		status = c_check(&k, check);
 	attention_host_free(&k.host);
 	floats_free(&k.y);
-	floats_free(&k.softmax);
+	floats_free(&k.log_sum);
 	floats_free(&k.plus);
 	floats_free(&k.dy);
 	free(k.rowptr_t);

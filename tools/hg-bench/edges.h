@@ -18,6 +18,8 @@
  *    MOLECULE   n / block chains with branches, node t + 1 bonded to one of t-2 .. t; the remaining
  *               bonds close rings
  *    CLIQUES    n / block graphs, both ends uniform in one of them
+ *    UNEQUAL    the same in n / block groups of graphs of 36 to 204 nodes, an edge for each pair of
+ *               nodes alike
  *    NEAR       n / block graphs; each node in turn gets an edge, from one of the 4 edges / n nodes
  *               of its graph whose ids are the nearest to its own, as between the pieces of an
  *               image */
@@ -27,6 +29,7 @@ enum edge_kind {
 	EDGE_PLANTED,
 	EDGE_MOLECULE,
 	EDGE_CLIQUES,
+	EDGE_UNEQUAL,
 	EDGE_NEAR,
 	EDGE_KINDS
 };
@@ -34,7 +37,7 @@ enum edge_kind {
 struct edge_rule {
 	enum edge_kind kind;
 	int64_t nodes, edges;
-	int64_t block;   /* nodes of a community or a graph */
+	int64_t block;   /* nodes of a community, a graph, or a group of unequal graphs */
 	double exponent; /* a of POWER */
 	int local;
 	int symmetric; /* edges 2k and 2k+1 are the two directions of one pair */
@@ -128,6 +131,36 @@ HG_HD static inline void edge_cliques(const struct edge_rule *r, uint64_t seed, 
 	               first = e % graphs * block;
 	*dst = (int32_t)(first + edge_below(block, edge_uniform(seed, e * 4)));
 	*src = (int32_t)(first + edge_below(block, edge_uniform(seed, e * 4 + 1)));
+}
+
+/* UNEQUAL: the node with which graph k of a group begins. The sizes, 36, 40, 45, 50, 57, 68,
+ * 100 and 204, have the mean of COLLAB, 75, and as there the large graphs have many of the
+ * edges. */
+enum { EDGE_UNEQUAL_GRAPHS = 8, EDGE_UNEQUAL_NODES = 600 };
+HG_HD static inline int64_t edge_unequal_begin(int k)
+{
+	const int64_t begin[EDGE_UNEQUAL_GRAPHS + 1] = {0, 36, 76, 121, 171, 228, 296, 396, 600};
+	return begin[k];
+}
+HG_HD static inline int64_t edge_unequal_pairs(int k)
+{
+	const int64_t nodes = edge_unequal_begin(k + 1) - edge_unequal_begin(k);
+	return nodes * nodes;
+}
+
+/* 66,910 is the number of pairs of nodes in the graphs of a group. */
+HG_HD static inline void edge_unequal(const struct edge_rule *r, uint64_t seed, uint64_t e,
+                                      int32_t *dst, int32_t *src)
+{
+	const uint64_t groups = (uint64_t)(r->nodes / r->block);
+	int64_t pair = (int64_t)edge_below(66910, edge_uniform(seed, e * 4 + 2));
+	int k = 0;
+	for (; pair >= edge_unequal_pairs(k); k++)
+		pair -= edge_unequal_pairs(k);
+	const uint64_t first = e % groups * (uint64_t)r->block + (uint64_t)edge_unequal_begin(k),
+	               nodes = (uint64_t)(edge_unequal_begin(k + 1) - edge_unequal_begin(k));
+	*dst = (int32_t)(first + edge_below(nodes, edge_uniform(seed, e * 4)));
+	*src = (int32_t)(first + edge_below(nodes, edge_uniform(seed, e * 4 + 1)));
 }
 
 /* The ids of a graph form a ring, so that its first node has as many near ids as the others. */

@@ -105,9 +105,11 @@ static hg_status steps_time(struct bench *b, struct marks *marks, hg_step *step,
 static hg_status steps_sample(struct bench *b, struct marks *marks, hg_step *step, double *ms)
 {
 	double one = 0;
-	/* runs of growing length, so that launches of several steps are captured as well */
+	/* Runs of growing length, so that launches of several steps are captured, and results that
+	 * outgrow fp16 after some steps are stored as a user gets them. Steps that take half a second
+	 * are few in a training run. */
 	for (int i = 0; i < WARM_UPS; i++)
-		HG__TRY(steps_time(b, marks, step, (int64_t)1 << (3 * i), &one));
+		HG__TRY(steps_time(b, marks, step, one < 500.0 ? (int64_t)1 << (3 * i) : 1, &one));
 	const int64_t count = one < SAMPLE_MS ? (int64_t)(SAMPLE_MS / fmax(one, 0.002)) + 1 : 1;
 	for (int64_t i = 0; i < b->options.repeat; i++)
 		HG__TRY(steps_time(b, marks, step, count, &ms[i]));

@@ -16,7 +16,7 @@ static void add(struct memory_plan *plan, const char *name, size_t bytes)
 static size_t plan_bytes(const struct hg__plan *p)
 {
 	const size_t items = p ? (size_t)p->items + 1 : 0, splits = p ? (size_t)p->splits : 0;
-	return items * (sizeof *p->item_edge + sizeof *p->item_row) +
+	return items * (sizeof *p->item_edge + sizeof *p->item_row + sizeof *p->item_slot) +
 	       splits * (sizeof *p->split_row + sizeof *p->split_first + sizeof *p->split_last);
 }
 
@@ -36,9 +36,9 @@ static size_t graph_bytes(const hg_graph *g)
 	return bytes;
 }
 
-static size_t target_bytes(const struct hg__targets *t)
+static size_t truth_bytes(const struct hg__truth *t)
 {
-	size_t bytes = t->label ? t->label->bytes : 0;
+	size_t bytes = (t->label ? t->label->bytes : 0) + (t->target ? t->target->bytes : 0);
 	for (int i = 0; i < HG__SPLITS; i++)
 		bytes += t->mask[i] ? t->mask[i]->bytes : 0;
 	return bytes;
@@ -51,7 +51,7 @@ struct memory_plan memory_plan_of(const struct bench *b, const struct hg_train *
 	hg_plan_info info = HG_PLAN_INFO_INIT;
 	add(&plan, "graph", graph_bytes(b->graph));
 	add(&plan, "features", x ? x->bytes : graph_bytes(x_sparse));
-	add(&plan, "labels and masks", target_bytes(&train->targets));
+	add(&plan, "labels and masks", truth_bytes(&train->truth));
 	add(&plan, "parameters", hg_tape_plan(train->tape, &info) < 0 ? 0 : info.param_bytes);
 	add(&plan, "moments, best weights",
 	    train->optim->moments_bytes + train->best.weights.block.bytes);

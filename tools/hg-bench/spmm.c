@@ -101,7 +101,7 @@ static hg_status variant_run(struct bench *b, const struct variant *v, struct hg
 	call.call.out = y;
 	HG__TRY(call_prepare(&call));
 	if (x.dtype == HG_F16 && !w.data && !b->options.weights && call.node.accumulate == HG_ACC_F32)
-		HG__TRY(hg__graph_tiles(b->graph, 0, 0, x.cols));
+		HG__TRY(hg__graph_tiles(b->graph, 0, 0, x.cols, x.cols));
 	/* NaN in every element shows elements that are not written */
 	HG__TRY(b->ctx->backend->fill(b->ctx, y.data, 0xFF,
 	                              (size_t)(y.rows * y.ld) * hg_dtype_size(y.dtype)));

@@ -5,7 +5,7 @@ attention.py.
     python3 tools/hg-bench/table.py results/*.json    print the tables
     ... --into docs/benchmarks.md     put them between the two marker lines of that file
     ... --check docs/benchmarks.md    exit with 1 if the file does not contain them
-    ... --short --into README.md      the five rows of the README
+    ... --short --into README.md      the few rows of the README
 
 A later line replaces an earlier line of the same measurement, so results can be appended to a file.
 Needs the standard library only.
@@ -44,6 +44,7 @@ def load(paths):
                     "heads",
                     "norm",
                     "weights",
+                    "layers",
                     "device",
                 )
                 rows[tuple(str(row.get(key)) for key in keys) + (order(row),)] = row
@@ -272,43 +273,50 @@ def reordered(rows, op, weighted=False):
     return table(head, body) if body else ""
 
 
-def epochs(rows):
-    """One line for each graph and model: HalfGraph in both precisions and PyTorch Geometric's
-    best forms.
+# What DF-GNN's training scripts set: layers of width 64 with one head, on 64 dense features.
+DEEP = 8
+
+
+def epoch_cell(found):
+    """The fastest of these runs in words."""
+    run = [r for r in found if r.get("ms")]
+    if not run:
+        return found[0].get("absent", "fails").split(" when ")[0][:40] if found else "-"
+    best = min(run, key=lambda r: r["ms"])
+    words = [f"{figure(best['ms'])} ms"]
+    words += [size(best["peak_bytes"])] if best.get("peak_bytes") else []
+    words += ["compiled"] if "compiled" in best["variant"].split() else []
+    lost = best.get("steps_lost") or 0
+    words += [f"{lost:.0f} step{'' if lost == 1 else 's'} lost"] if lost else []
+    words += [f"{best['steps_skipped']:.0f} skipped"] if best.get("steps_skipped") else []
+    words += ["loss not finite"] if best.get("loss", 0.0) is None else []
+    return ", ".join(words)
+
+
+def least(found):
+    """The least time of these runs, in ms."""
+    return min((r["ms"] for r in found if r.get("ms")), default=None)
+
+
+def epochs(rows, deep=False):
+    """One line for each graph and model: HalfGraph in both precisions, PyTorch Geometric's best
+    forms, and how much faster HalfGraph's fp16 is than the better of these.
     """
     groups = {}
     for row in rows:
-        if row["op"] == "epoch":
+        if row["op"] == "epoch" and (row.get("layers") == DEEP) == deep:
             graph = row["graph"] + ("" if order(row) == "original" else f", {order(row)} order")
             groups.setdefault((graph, row["variant"].split()[0]), []).append(row)
     body = []
     for (graph, model), group in sorted(groups.items()):
-        cells = [graph, model]
-        for peer, precision in ((None, "fp16"), (None, "fp32"), ("pyg", "fp32"), ("pyg", "amp")):
-            found = [r for r in group if r.get("peer") == peer and r.get("precision") == precision]
-            run = [r for r in found if r.get("ms")]
-            if run:
-                best = min(run, key=lambda r: r["ms"])
-                peak = best.get("peak_bytes")
-                words = [f"{figure(best['ms'])} ms"]
-                words += [size(peak)] if peak else []
-                lost = best.get("steps_lost") or 0
-                words += [f"{lost:.0f} step{'' if lost == 1 else 's'} lost"] if lost else []
-                words += (
-                    [f"{best['steps_skipped']:.0f} skipped"] if best.get("steps_skipped") else []
-                )
-                words += ["loss not finite"] if best.get("loss", 0.0) is None else []
-                cells.append(", ".join(words))
-            else:
-                cells.append(
-                    found[0].get("absent", "fails").split(" when ")[0][:40] if found else "-"
-                )
-        body.append(cells)
-    return (
-        table(["graph", "model", "HalfGraph fp16", "HalfGraph fp32", "PyG fp32", "PyG AMP"], body)
-        if body
-        else ""
-    )
+        kinds = [
+            [r for r in group if r.get("peer") == peer and r.get("precision") == precision]
+            for peer, precision in ((None, "fp16"), (None, "fp32"), ("pyg", "fp32"), ("pyg", "amp"))
+        ]
+        faster = ratio(least(kinds[2] + kinds[3]), least(kinds[0]))
+        body.append([graph, model, *map(epoch_cell, kinds), figure(faster)])
+    head = ["graph", "model", "HalfGraph fp16", "HalfGraph fp32", "PyG fp32", "PyG AMP"]
+    return table([*head, "faster by"], body) if body else ""
 
 
 def attention_case(row):
@@ -320,16 +328,22 @@ def attention_case(row):
     return row["graph"], order(row), score, row.get("features") or 0, row.get("heads") or 0
 
 
+def attention_peers(rows, case):
+    """The runs of a peer in this case: with one form of the operands, and the original order."""
+    graph, _, score, *shape = case
+    case = (graph, "original", score.replace(" separate", ""), *shape)
+    return [r for r in rows if attention_case(r) == case]
+
+
 def attention_peer(rows, case, own):
     """Forward and backward of a peer at its best, and how much faster that took here."""
-    graph, nodes, score, *shape = case
-    # a peer has one form of the operands, and the original order
-    case = (graph, "original", score.replace(" separate", ""), *shape)
-    found = [r for r in rows if attention_case(r) == case]
+    found = attention_peers(rows, case)
     run = [r for r in found if r.get("ms")]
     if not run:
-        memory = any("memory" in r.get("absent", "") for r in found)
-        return ["out of memory" if memory else "fails" if found else "-", "-"]
+        why = " ".join(r.get("absent", "") for r in found)
+        if not found or "no dropout" in why:  # no layer of this peer does that
+            return ["-", "-"]
+        return ["out of memory" if "memory" in why else "fails", "-"]
     best = min(run, key=lambda r: r["ms"])
     words = [f"{figure(best['ms'])} ms", *best["variant"].split(" dropout ")[0].split()[1:]]
     peak = best.get("peak_beyond_inputs_bytes")
@@ -337,35 +351,50 @@ def attention_peer(rows, case, own):
     return [what, figure(ratio(best["ms"], own))]
 
 
+PASSES = ("attention", "attention back")
+
+
+def attention_passes(rows):
+    """Sorted pairs of a case and its rows by pass and precision: those that have both passes in
+    fp16, and no weights of the graph.
+    """
+    passes = {}
+    for row in rows:
+        if row["op"] in PASSES and not row.get("peer") and row.get("ms") and not row.get("weights"):
+            passes.setdefault(attention_case(row), {})[row["op"], row["precision"]] = row
+    return [
+        (case, group)
+        for case, group in sorted(passes.items())
+        if all((op, "fp16") in group for op in PASSES)
+    ]
+
+
+def both_ms(group, precision):
+    """Milliseconds of forward and backward; None if one is missing."""
+    found = [group.get((op, precision)) for op in PASSES]
+    return sum(row["ms"] for row in found) if all(found) else None
+
+
 def attention(rows):
     """One line for each graph, score, width and number of heads: forward and backward beside as
     many gathers, and both together beside PyTorch.
     """
-    passes, peers = {}, {"pyg": [], "torch": []}
-    for row in rows:
-        if row["op"] == "attention both" and row.get("peer") in peers:
-            peers[row["peer"]].append(row)
-        elif row["op"] in ("attention", "attention back") and not row.get("peer") and row.get("ms"):
-            weighted = bool(row.get("weights"))
-            found = passes.setdefault((attention_case(row), weighted), {})
-            found[row["op"], row["precision"]] = row
+    both = [row for row in rows if row["op"] == "attention both"]
+    peers = [[r for r in both if r.get("peer") == peer] for peer in ("pyg", "torch")]
     body = []
-    for (case, weighted), group in sorted(passes.items()):
-        halves = [group.get((op, "fp16")) for op in ("attention", "attention back")]
-        if weighted or not all(halves):
-            continue
+    for case, group in attention_passes(rows):
+        halves = [group[op, "fp16"] for op in PASSES]
         cells = []
         for row in halves:
             cells += [figure(row["ms"], 3), figure(row.get("over_gather"))]
-        own = sum(row["ms"] for row in halves)
-        full = [group.get((op, "fp32")) for op in ("attention", "attention back")]
+        own = both_ms(group, "fp16")
         graph, nodes, score, features, heads_of = case
         body.append(
             [graph if nodes == "original" else f"{graph}, {nodes} order", score, str(features)]
             + [str(heads_of), *cells, size(halves[1]["peak_beyond_inputs_bytes"])]
-            + [figure(sum(row["ms"] for row in full), 3) if all(full) else "-"]
-            + attention_peer(peers["pyg"], case, own)
-            + attention_peer(peers["torch"], case, own)
+            + [figure(both_ms(group, "fp32"), 3)]
+            + attention_peer(peers[0], case, own)
+            + attention_peer(peers[1], case, own)
             + [figure(max(row["err_over_bound"] for row in halves))]
         )
     head = [
@@ -388,6 +417,16 @@ def attention(rows):
     return table(head, body) if body else ""
 
 
+def attention_faster(rows):
+    """How much faster both passes are than the best peer, for every case that a peer can run."""
+    peers = [row for row in rows if row["op"] == "attention both"]
+    found = (
+        ratio(least(attention_peers(peers, case)), both_ms(group, "fp16"))
+        for case, group in attention_passes(rows)
+    )
+    return [value for value in found if value]
+
+
 def mean_over(rows, op):
     """How much faster this op is than the best cuSPARSE: the geometric mean over the nine
     pairs.
@@ -401,7 +440,7 @@ def mean_over(rows, op):
 
 
 def short(rows):
-    """The five rows of the README: epochs on one large graph, and the two sparse kernels."""
+    """The rows of the README: epochs on one large graph, the two sparse kernels, and attention."""
     body = []
     for model in ("gcn", "gin", "gat"):
         runs = [
@@ -409,6 +448,7 @@ def short(rows):
             for r in rows
             if r["op"] == "epoch"
             and r["graph"] == "reddit-like"
+            and r.get("layers") != DEEP
             and r.get("ms")
             and r["variant"].split()[0] == model
         ]
@@ -431,6 +471,11 @@ def short(rows):
         mean = mean_over(rows, op)
         if mean:
             body.append([words, "", "the best cuSPARSE", f"{figure(mean, 1)} times"])
+    values = attention_faster(rows)
+    if values:
+        words = f"attention, forward and backward, mean of {len(values)}"
+        mean = f"{figure(geomean(values), 1)} times"
+        body.append([words, "", "the best of PyTorch Geometric and PyTorch", mean])
     head = ["on one GPU, fp16", "HalfGraph", "beside", "faster by"]
     return table(head, body) + "\n\n" + machine(rows) if body else ""
 
@@ -460,6 +505,11 @@ def page(rows):
         ("Dot products, nodes reordered:", reordered(rows, "sddmm dot")),
         ("Attention:", attention(rows)),
         ("Training epochs, 2 layers, hidden 64:", epochs(rows)),
+        (
+            f"Training epochs of models with attention, {DEEP} layers, hidden 64, one head, 64 "
+            "dense features:",
+            epochs(rows, deep=True),
+        ),
     ):
         if text:
             parts.append(f"{title}\n\n{text}\n")
