@@ -16,6 +16,7 @@ REDDIT, PRODUCTS = (232965, 114848857), (2449029, 123718280)
 GRAPHS = {
     "tiny": ("power", 2000, 20000, 0, 1.6, 0, 0, 32, 5, 0),
     "cora-like": ("power", 2708, 10556, 0, 1.4, 0, 1, 1433, 7, 18),
+    "citeseer-like": ("power", 3327, 9104, 0, 1.4, 0, 1, 3703, 6, 32),
     "pubmed-like": ("power", 19717, 88648, 0, 1.4, 0, 1, 500, 3, 50),
     "computers-like": ("power", 13752, 491722, 0, 1.6, 0, 1, 767, 10, 0),
     "powerlaw-2m": ("power", 100000, 2000000, 0, 1.6, 0, 0, 64, 16, 0),
@@ -37,6 +38,7 @@ GRAPHS = {
     "mnist-like": ("near", 72704, 581632, 71, 0.0, 0, 0, 3, 10, 0),
     "cifar-like": ("near", 120832, 966656, 118, 0.0, 0, 0, 5, 10, 0),
     "collab-like": ("cliques", 375000, 24375000, 75, 0.0, 0, 1, 64, 3, 0),
+    "collab-sizes": ("unequal", 375000, 24375000, 600, 0.0, 0, 1, 64, 3, 0),
 }
 
 
@@ -114,6 +116,20 @@ def cliques(n, m, block, exponent, local, seed, e):
     )
 
 
+def unequal(n, m, block, exponent, local, seed, e):
+    begin = torch.tensor([0, 36, 76, 121, 171, 228, 296, 396, 600], device=e.device)
+    sizes = begin[1:] - begin[:-1]
+    ends = torch.cumsum(sizes * sizes, 0)
+    pair = below(int(ends[-1]), uniform(seed, e * 4 + 2))
+    k = torch.searchsorted(ends, pair, right=True)
+    first, nodes = e % (n // block) * block + begin[k], sizes[k]
+
+    def end(u):
+        return first + torch.minimum((u * nodes).to(torch.int64), nodes - 1)
+
+    return end(uniform(seed, e * 4)), end(uniform(seed, e * 4 + 1))
+
+
 def near(n, m, block, exponent, local, seed, e):
     i = e % n
     first, count = i // block * block, min(4 * m // n, block - 1)
@@ -128,6 +144,7 @@ DRAW = {
     "planted": planted,
     "molecule": molecule,
     "cliques": cliques,
+    "unequal": unequal,
     "near": near,
 }
 

@@ -144,6 +144,7 @@ static hg_model_config config_of(int argc, char **argv)
 	config.hidden = HIDDEN;
 	config.heads = HEADS;
 	config.out_heads = OUT_HEADS;
+	config.norm = HG_NORM_IN; /* that of PyTorch Geometric, since the graph is directed */
 	config.dropout = config.attention_dropout = 0.0f;
 	config.feature_norm = argc > 4 && strcmp(argv[4], "layer") == 0 ? HG_LAYER_NORM : HG_BATCH_NORM;
 	return config;
@@ -200,8 +201,9 @@ int main(int argc, char **argv)
 	const hg_model_config model_config = config_of(argc, argv);
 	need(hg_params_create(ctx, &policy, &params), "parameters", ctx);
 	need(hg_model_create(params, &model_config, &model), "model", ctx);
-	printf("{\"layers\":%d,\"hidden\":%d,\"heads\":%d,\"out_heads\":%d}\n", LAYERS, HIDDEN, HEADS,
+	printf("{\"layers\":%d,\"hidden\":%d,\"heads\":%d,\"out_heads\":%d", LAYERS, HIDDEN, HEADS,
 	       OUT_HEADS);
+	printf(",\"hops\":%d,\"teleport\":%.9g}\n", model_config.hops, (double)model_config.teleport);
 	run(ctx, params, model, &policy);
 	hg_model_free(model);
 	hg_params_free(params);

@@ -6,12 +6,16 @@
     python3 tools/peers/pyg_epoch.py --graph reddit-like --model all --precision fp32,amp \
         --device cuda --json results.json
 
-Same model, same shapes, same graph, full batch: forward, loss on the training nodes, backward, Adam
-step. CSR (torch sparse) and COO (edge_index) are both timed after warm-up epochs; compare with the
-faster one. Each run prints one line of JSON with the names that hg-bench uses. Where PyG cannot do
-a run, or has no memory for it, the line says so ("absent"). casts: the number of tensors that the
-forward pass converts from one float type to another, weights included (HalfGraph: hg-train,
-"casts").
+Same model, same shapes, same graph, full batch: forward, loss on the training nodes (with --graph
+all nodes), backward, Adam step. CSR (torch sparse) and COO (edge_index) are both timed after
+warm-up epochs; compare with the faster one. --compile measures COO also with torch.compile, which
+does not trace CSR. A dataset gets the self loops that an attention layer wants once, before the
+epochs, and a named graph none, as in hg-train and hg-bench.
+
+Each run prints one line of JSON with the names that hg-bench uses. Where PyG cannot do a run, or
+has no memory for it, the line says so ("absent"). casts: the number of tensors that the forward
+pass converts from one float type to another, weights included (HalfGraph: hg-train, "casts"; not
+counted in compiled layers).
 """
 
 import argparse
@@ -24,9 +28,9 @@ import torch
 import torch.nn.functional as F
 import torch_geometric
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch_geometric.nn import GATConv, GCNConv, GINConv
 
 import graphs
+from pyg_models import ATTENTION, MODELS, Net
 
 
 def load(path):
@@ -58,11 +62,12 @@ def load(path):
     return rowptr, col, x, y, mask & (y >= 0), int(y.max()) + 1
 
 
-def make(name, seed, device):
+def make(name, seed, device, features):
     """A named graph with random features and labels. Sparse features become dense ones, because the
-    layers of PyTorch Geometric accept no others.
+    layers of PyTorch Geometric accept no others; so are `features` of them, if that is given.
     """
     width, classes, stored = graphs.GRAPHS[name][7:]
+    width, stored = (features, 0) if features else (width, stored)
     rowptr, col = graphs.graph(name, seed, device)
     n = rowptr.numel() - 1
     generator = torch.Generator(device=device).manual_seed(seed)
@@ -73,42 +78,6 @@ def make(name, seed, device):
         ).float() / stored
     y = torch.randint(classes, (n,), generator=generator, device=device)
     return rowptr, col, x, y, torch.ones(n, dtype=torch.bool, device=device), classes
-
-
-class Net(torch.nn.Module):
-    def __init__(self, model, d, hidden, heads, classes, layers, dropout):
-        super().__init__()
-        self.model, self.dropout = model, dropout
-        widths = [d] + [hidden] * (layers - 1) + [classes]
-        if model == "gcn":  # the normalised adjacency is computed once, as in HalfGraph
-            convs = [GCNConv(i, o, cached=True) for i, o in zip(widths, widths[1:])]
-        elif model == "gin":
-
-            def mlp(i, o):
-                return torch.nn.Sequential(
-                    torch.nn.Linear(i, hidden),
-                    torch.nn.BatchNorm1d(hidden),
-                    torch.nn.ReLU(),
-                    torch.nn.Linear(hidden, o),
-                )
-
-            convs = [GINConv(mlp(i, o), train_eps=True) for i, o in zip(widths, widths[1:])]
-        else:
-            convs = [
-                GATConv(i, o // heads, heads=heads, dropout=dropout)
-                for i, o in zip(widths, widths[1:-1])
-            ]
-            convs.append(GATConv(widths[-2], classes, heads=1, concat=False, dropout=dropout))
-        self.layers = torch.nn.ModuleList(convs)
-
-    def forward(self, x, edges):
-        act = F.elu if self.model == "gat" else F.relu
-        h = x
-        for i, layer in enumerate(self.layers):
-            h = layer(F.dropout(h, self.dropout, self.training), edges)
-            if i + 1 < len(self.layers):
-                h = act(h)
-        return h
 
 
 class Casts(TorchDispatchMode):
@@ -135,16 +104,19 @@ def forward_casts(net, x, edges, y, mask, device, amp):
     return casts.count
 
 
-def epochs_ms(args, model, amp, edges, data, device):
+def epochs_ms(args, model, amp, compiled, edges, data):
     """The milliseconds of each epoch after the warm-up, the last loss, and the casts of a forward
     pass.
     """
     _, _, x, y, mask, classes = data
+    device = args.device
     torch.manual_seed(0)
     net = Net(model, x.shape[1], args.hidden, args.heads, classes, args.layers, args.dropout).to(
         device
     )
-    optim = torch.optim.Adam(net.parameters(), lr=0.01)
+    if compiled:
+        net.compile_layers()
+    optim = torch.optim.Adam(net.parameters(), lr=0.01, fused=device == "cuda")
     scaler = torch.amp.GradScaler(device, enabled=amp)
     times = []
     for epoch in range(args.warmup + args.epochs):
@@ -161,11 +133,23 @@ def epochs_ms(args, model, amp, edges, data, device):
             torch.cuda.synchronize()
         if epoch >= args.warmup:
             times.append(1e3 * (time.perf_counter() - begin))
-    return times, float(loss.detach()), forward_casts(net, x, edges, y, mask, device, amp)
+    casts = None if compiled else forward_casts(net, x, edges, y, mask, device, amp)
+    return times, float(loss.detach()), casts
 
 
-def form_of(name, data):
-    rowptr, col = data[0], data[1]
+def looped(rowptr, col):
+    """The graph with a self loop at every node."""
+    n = rowptr.numel() - 1
+    node = torch.arange(n, device=col.device)
+    row = torch.repeat_interleave(node, rowptr[1:] - rowptr[:-1])
+    other = row != col
+    keys = torch.cat([row[other] * n + col[other], node * n + node]).sort().values
+    rowptr = torch.zeros(n + 1, dtype=torch.int64, device=col.device)
+    rowptr[1:] = torch.cumsum(torch.bincount(keys // n, minlength=n), 0)
+    return rowptr, keys % n
+
+
+def form_of(name, rowptr, col):
     n = rowptr.numel() - 1
     if name == "csr":
         return torch.sparse_csr_tensor(
@@ -176,43 +160,44 @@ def form_of(name, data):
     )
 
 
-def measure(args, model, precision, form, data):
-    """One run as a row with the names of hg-bench."""
+def run(args, model, precision, form, compiled, data):
+    """What is measured of one run."""
     cuda = args.device == "cuda"
-    row = {}
-    try:
-        if cuda:
-            torch.cuda.empty_cache()
-        edges = form_of(form, data)
-        held = torch.cuda.memory_allocated() if cuda else 0
-        if cuda:
-            torch.cuda.reset_peak_memory_stats()
-        times, loss, casts = epochs_ms(args, model, precision == "amp", edges, data, args.device)
-        row = {
-            "ms": statistics.median(times),
-            "ms_min": min(times),
-            "ms_max": max(times),
-            "samples": len(times),
-            "casts": casts,
-            "loss": loss if loss == loss else None,
-        }
-        if cuda:
-            row["peak_bytes"] = torch.cuda.max_memory_allocated()
-            row["peak_beyond_inputs_bytes"] = row["peak_bytes"] - held
-    except torch.OutOfMemoryError:
-        row = {"absent": "out of memory"}
-    except Exception as error:  # a form that this release cannot run is a result, too
-        row = {
-            "absent": (
-                "out of memory"
-                if "out of memory" in str(error)
-                else str(error).split("\n")[0][:160]
-            )
-        }
+    if cuda:
+        torch.cuda.empty_cache()
+    rowptr, col = data[:2]
+    if args.data and model in ATTENTION:
+        rowptr, col = looped(rowptr, col)
+    edges = form_of(form, rowptr, col)
+    held = torch.cuda.memory_allocated() if cuda else 0
+    if cuda:
+        torch.cuda.reset_peak_memory_stats()
+    times, loss, casts = epochs_ms(args, model, precision == "amp", compiled, edges, data)
+    row = {
+        "ms": statistics.median(times),
+        "ms_min": min(times),
+        "ms_max": max(times),
+        "samples": len(times),
+        "loss": loss if loss == loss else None,
+    }
+    if casts is not None:
+        row["casts"] = casts
+    if cuda:
+        row["peak_bytes"] = torch.cuda.max_memory_allocated()
+        row["peak_beyond_inputs_bytes"] = row["peak_bytes"] - held
     return row
 
 
-def numbers(text, known):
+def measure(args, model, precision, form, compiled, data):
+    """One run as a row with the names of hg-bench."""
+    try:
+        return run(args, model, precision, form, compiled, data)
+    except Exception as error:  # a form that this release cannot run is a result, too
+        short = isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)
+        return {"absent": "out of memory" if short else str(error).split("\n")[0][:160]}
+
+
+def chosen(text, known):
     names = list(known) if text == "all" else text.split(",")
     for name in names:
         if name not in known:
@@ -220,26 +205,61 @@ def numbers(text, known):
     return names
 
 
-def main():
+def emit(args, row):
+    line = json.dumps(row) + "\n"
+    if args.json == "-":
+        print(line, end="", flush=True)
+    else:
+        with open(args.json, "a", encoding="utf-8") as file:
+            file.write(line)
+
+
+def graph_run(args, name, machine):
+    """Every run on one graph, or on the dataset if there is no name."""
+    data = make(name, args.seed, args.device, args.features) if name else load(args.data)
+    data = tuple(part.to(args.device) if torch.is_tensor(part) else part for part in data)
+    kinds = [(form, False) for form in args.form] + [("coo", True)] * args.compile
+    for model in args.model:
+        for precision in args.precision:
+            for form, compiled in kinds:
+                about = {
+                    "peer": "pyg",
+                    "version": torch_geometric.__version__,
+                    "torch": torch.__version__,
+                    "device": machine,
+                    "cuda": torch.version.cuda or "",
+                    "graph": name or args.data.rsplit("/", 1)[-1],
+                    "nodes": data[2].shape[0],
+                    "edges": data[1].numel(),
+                    "op": "epoch",
+                    "variant": f'{model} {form}{" compiled" if compiled else ""}',
+                    "precision": precision,
+                    "inputs": data[2].shape[1],
+                    "features": args.hidden,
+                    "heads": args.heads,
+                    "layers": args.layers,
+                }
+                emit(args, about | measure(args, model, precision, form, compiled, data))
+
+
+def arguments():
     p = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     p.add_argument("data", nargs="?", help="a HalfGraph dataset file")
-    p.add_argument(
-        "--graph",
-        choices=list(graphs.GRAPHS),
-        help="or a named synthetic graph, as hg-bench makes it",
-    )
-    p.add_argument("--model", default="gcn", help="some of gcn,gin,gat, or all")
+    p.add_argument("--graph", help="or some of the synthetic graphs of hg-bench")
+    p.add_argument("--features", type=int, help="with --graph: width of dense features")
+    p.add_argument("--model", default="gcn", help=f'some of {",".join(MODELS)}, or all')
     p.add_argument("--precision", default="fp32", help="some of fp32,amp, or all")
     p.add_argument("--amp", action="store_true", help="the same as --precision amp")
-    p.add_argument("--form", default="all", help="some of csr,coo, or all (default)")
+    p.add_argument("--form", default="all", help="some of csr,coo, all (default), or none")
+    p.add_argument("--compile", action="store_true", help="also COO with torch.compile")
     p.add_argument("--hidden", type=int, default=64)
     p.add_argument("--layers", type=int, default=2)
     p.add_argument(
         "--heads",
         type=int,
-        help="heads of a hidden GAT layer (8; 1 with --graph, as in hg-train and hg-bench)",
+        help="heads of a hidden layer (8; 1 with --graph, as in hg-train and hg-bench)",
     )
     p.add_argument("--dropout", type=float, help="(0.5; 0 with --graph)")
     p.add_argument("--epochs", type=int, default=20)
@@ -253,40 +273,21 @@ def main():
         p.error("give a dataset file or --graph NAME, one of the two")
     args.heads = args.heads or (1 if args.graph else 8)
     args.dropout = args.dropout if args.dropout is not None else 0.0 if args.graph else 0.5
-    if args.amp:
-        args.precision = "amp"
+    args.graph = chosen(args.graph, graphs.GRAPHS) if args.graph else [None]
+    args.model = chosen(args.model, MODELS)
+    args.precision = chosen("amp" if args.amp else args.precision, ("fp32", "amp"))
+    args.form = [] if args.form == "none" else chosen(args.form, ("csr", "coo"))
+    return args
+
+
+def main():
+    args = arguments()
     torch.set_num_threads(args.threads)
-    data = make(args.graph, args.seed, args.device) if args.graph else load(args.data)
-    data = tuple(part.to(args.device) if torch.is_tensor(part) else part for part in data)
-    machine = (
-        torch.cuda.get_device_name() if args.device == "cuda" else f"CPU ({args.threads} threads)"
-    )
-    for model in numbers(args.model, ("gcn", "gin", "gat")):
-        for precision in numbers(args.precision, ("fp32", "amp")):
-            for form in numbers(args.form, ("csr", "coo")):
-                row = {
-                    "peer": "pyg",
-                    "version": torch_geometric.__version__,
-                    "torch": torch.__version__,
-                    "device": machine,
-                    "cuda": torch.version.cuda or "",
-                    "graph": args.graph or args.data.rsplit("/", 1)[-1],
-                    "nodes": data[2].shape[0],
-                    "edges": data[1].numel(),
-                    "op": "epoch",
-                    "variant": f"{model} {form}",
-                    "precision": precision,
-                    "features": args.hidden,
-                    "heads": args.heads,
-                    "layers": args.layers,
-                }
-                row.update(measure(args, model, precision, form, data))
-                line = json.dumps(row) + "\n"
-                if args.json == "-":
-                    print(line, end="", flush=True)
-                else:
-                    with open(args.json, "a", encoding="utf-8") as file:
-                        file.write(line)
+    torch._dynamo.config.recompile_limit = 64  # the last layer of each graph has other classes
+    cuda = args.device == "cuda"
+    machine = torch.cuda.get_device_name() if cuda else f"CPU ({args.threads} threads)"
+    for name in args.graph:
+        graph_run(args, name, machine)
 
 
 if __name__ == "__main__":
