@@ -23,6 +23,8 @@ set(HG_SANITIZE_FLAGS "")
 if(HG_SANITIZE)
   set(HG_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined
     -fno-omit-frame-pointer)
+elseif(HG_SANITIZE_THREAD)
+  set(HG_SANITIZE_FLAGS -fsanitize=thread -fno-omit-frame-pointer)
 endif()
 
 # hg_layer(name REACH folder...): an object library for src/<name>. Its sources may include headers

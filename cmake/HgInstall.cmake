@@ -46,6 +46,7 @@ if(HG_BUILD_TOOLS)
   install(TARGETS halfgraph_data_shared EXPORT halfgraph LIBRARY DESTINATION
     ${CMAKE_INSTALL_LIBDIR})
   hg_install_pc(halfgraph_data)
+  install(FILES tools/python/halfgraph.py DESTINATION ${CMAKE_INSTALL_DATADIR}/halfgraph)
   foreach(tool h5convert hg-train hg-doctor hg-bench)
     if(TARGET ${tool})
       install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

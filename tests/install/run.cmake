@@ -52,9 +52,25 @@ else()
   message(STATUS "Skipped: there is no C++ compiler")
 endif()
 
+# The Python module finds the libraries beside it.
+find_program(python python3)
+execute_process(COMMAND ${python} -c "import numpy" RESULT_VARIABLE no_numpy ERROR_QUIET)
+if(NOT no_numpy AND EXISTS ${prefix}/share/halfgraph/halfgraph.py)
+  run(${CMAKE_COMMAND} -E env --unset=HALFGRAPH_LIB PYTHONPATH=${prefix}/share/halfgraph
+    ${python} -c "import halfgraph; print(halfgraph.Context('cpu').name)")
+  message(STATUS "from Python: ${text}")
+else()
+  message(STATUS "Skipped: there is no Python with NumPy, or no dataset library")
+endif()
+
 # A project that contains this one. It is only configured, since it would build the same again.
 run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/parent -B ${BUILD}/install-test/parent
-  -DHALFGRAPH=${SOURCE} -DEXAMPLE=${example})
+  -DHALFGRAPH=${SOURCE} -DEXAMPLE=${example} -DLANGUAGES=C)
+if(CXX)
+  run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/parent -B ${BUILD}/install-test/parent_cxx
+    -DHALFGRAPH=${SOURCE} -DEXAMPLE=${SOURCE}/tests/install/cxx/use.cpp -DLANGUAGES=CXX
+    -DCMAKE_CXX_COMPILER=${CXX})
+endif()
 message(STATUS "in a parent: configured")
 if(EXISTS ${pc_dir}/halfgraph_data.pc)
   compile(data ${SOURCE}/tests/install/data.c halfgraph_data)
@@ -62,4 +78,32 @@ if(EXISTS ${pc_dir}/halfgraph_data.pc)
     run(${program} ${BUILD}/install-test/planted.h5)
     message(STATUS "datasets: ${text}")
   endforeach()
+
+  # The same training in C, C++ and Python gives the same result, to the last digit.
+  set(file ${BUILD}/install-test/planted.h5)
+  set(same ${SOURCE}/tests/install/same)
+  compile(same_c ${same}/train.c halfgraph_data)
+  run(${BUILD}/install-test/same_c ${file})
+  set(expected "${text}")
+  if(NOT expected MATCHES "^[01][.0-9]* [0-9.e-]+ [0-9]+\n$")
+    message(FATAL_ERROR "train.c printed ${expected}, expected an accuracy, a loss and an epoch")
+  endif()
+  function(expect_same language)
+    run(${ARGN})
+    if(NOT text STREQUAL expected)
+      message(FATAL_ERROR "${language}: ${text}in C: ${expected}")
+    endif()
+    message(STATUS "the same in ${language}: ${text}")
+  endfunction()
+  if(CXX)
+    run(sh -c "${CXX} -std=c++17 -Wall -Wextra -Werror ${same}/train.cpp \
+      -o ${BUILD}/install-test/same_cxx $(pkg-config --cflags --libs halfgraph_data) \
+      -Wl,-rpath,${lib_dir}")
+    expect_same(C++ ${BUILD}/install-test/same_cxx ${file})
+  endif()
+  if(NOT no_numpy)
+    expect_same(Python ${CMAKE_COMMAND} -E env --unset=HALFGRAPH_LIB
+      PYTHONPATH=${prefix}/share/halfgraph PYTHONDONTWRITEBYTECODE=1 ${python} ${same}/train.py
+      ${file})
+  endif()
 endif()
