@@ -19,7 +19,7 @@ function has(word)
 }
 function check_op(shadow)
 {
-	if (name == "hg_none" || name ~ /^hg_tape_/ || name == "hg_model_record")
+	if (name == "hg_none" || name ~ /^hg_tape_/ || name ~ /^hg_model_record/)
 		return
 	if (comment !~ /\n \*     [^ ].* [=<]/)
 		fault("no equation")
