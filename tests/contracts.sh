@@ -39,4 +39,4 @@ must_find "errors" step.h '/@return HG_OK; HG_ERR_ARG .a pointer is NULL, or lau
 must_find "a comment" optim.h \
   '/^\/\*\* Moves a parameter into a group/ { sub(/\*\*/, "*") } { print }'
 must_find "a cost" ops.h '/Cost      n k/ { next } { print }'
-must_find "an equation" ops_norm.h '/^ \*     L = 1\/q .* all c of \(X/ { getline; next } { print }'
+must_find "an equation" ops_norm.h '/^ \*     L = 1\/q .* count of \(X/ { next } { print }'

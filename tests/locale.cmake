@@ -1,7 +1,8 @@
 # cmake -DSOURCE=dir -P locale.cmake: the library reads and writes fractions through hg__number,
-# hg__print and hg__vprint (src/core/text.h) and, where files are concerned, hg__number_read and
-# hg__data_fail. printf and strtod use the decimal separator of the locale of the program.
-set(text_files src/core/text.c data/message.c data/import/number.c)
+# hg__print and hg__vprint (src/core/text.h) and, where files are concerned, hg__number_read,
+# hg__data_fail and hg__stream_text. printf and strtod use the decimal separator of the locale of
+# the program.
+set(text_files src/core/text.c data/message.c data/stream.c data/import/number.c)
 set(real "%[-+ #0-9.*]*l?[aAeEfFgG]")
 set(count 0)
 file(GLOB_RECURSE files RELATIVE ${SOURCE}

@@ -47,7 +47,8 @@ function(check_links page)
   endwhile()
 endfunction()
 
-set(guides guide install first-program own-model own-loop data diagnosis performance numerics)
+set(guides guide install first-program own-model own-loop data check tasks predict diagnosis
+  performance numerics python models)
 set(shown)
 check_length(README.md 150)
 foreach(name ${guides})

@@ -20,6 +20,7 @@ pkg-config:pkg-config
 hdf5.h:libhdf5-dev
 cblas.h:libopenblas-openmp-dev
 jansson.h:libjansson-dev
+yaml.h:libyaml-dev
 zip.h:libzip-dev
 zlib.h:zlib1g-dev
 '
@@ -71,8 +72,8 @@ hg_install() {
   [ -z "$missing" ] && return 0
   if ! command -v apt-get >/dev/null 2>&1; then
     die "these are missing; install what your system calls them:$missing
-       (a C17 compiler, CMake >= 3.22, Ninja, HDF5 >= 1.10, OpenBLAS, OpenMP, Jansson, libzip,
-       zlib, each with its headers)"
+       (a C17 compiler, CMake >= 3.22, Ninja, HDF5 >= 1.10, OpenBLAS, OpenMP, Jansson, libyaml,
+       libzip, zlib, each with its headers)"
   fi
   if [ "$(id -u)" -ne 0 ]; then
     die "packages are missing. Type this, then run this script again:

@@ -31,7 +31,8 @@ elif ! hg_has_openmp clang; then
   say "clang has no OpenMP here (on Debian: libomp-dev): its build is skipped"
 else
   # This build is only for warnings; its programs are not run, so it is not optimised.
-  hg_run "configure (clang)" cmake --preset clang -B build/clang-O0 -DCMAKE_C_FLAGS_RELEASE=-O0
+  hg_run "configure (clang)" cmake --preset clang -B build/clang-O0 -DCMAKE_C_FLAGS_RELEASE=-O0 \
+    -DHG_CPU_FLAGS=-O0
   hg_watch "build (clang)" cmake --build build/clang-O0 -j "$jobs"
 fi
 
