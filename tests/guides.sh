@@ -16,13 +16,14 @@ for page in "$docs"/*.md; do
   rm -rf "${scratch:?}/$name"
   mkdir -p "$scratch/$name"
   cd "$scratch/$name"
-  # Prints lines "CODE COMMAND". A command that the page breaks into several lines is on one.
+  # Prints lines "CODE COMMAND". A command that the page breaks into several lines, after a
+  # backslash or within a pipeline, is on one.
   awk '/^<!-- run -->/ { want = 1; code = 0; next }
        /^<!-- run: / { want = 1; code = $3; next }
        want && /^```sh/ { inside = 1; start = 1; next }
        /^```/ { inside = want = 0 }
        inside { if (start) printf "%s ", code
-                start = !sub(/ *\\$/, " ")
+                start = !(sub(/ *\\$/, " ") || sub(/[|] *$/, "| "))
                 if (start) print; else printf "%s", $0 }' "$page" >commands
   while read -r expected command; do
     if [ "$expected" = bench ]; then
