@@ -5,66 +5,28 @@
 #include <string.h>
 
 #include "drawn.h"
-#include "import/lines.h"
 #include "import/number.h"
 #include "import/table.h"
-
-/* ---- which row of a file belongs to a row of the dataset ---- */
-
-/* The files of a dataset have a row for each node (or graph), or, where its numbers have gaps, for
- * each number. */
-struct rows {
-	const hg_dataset *d;
-	int by_number; /* rows of the file are the numbers of the nodes */
-};
-
-static hg_status match_rows(const hg_dataset *d, const char *path, int64_t rows, struct rows *r,
-                            char *message)
-{
-	const int64_t n = hg__data_labelled(d);
-	int64_t largest = -1, least = 0;
-	for (int64_t i = 0; d->orig_id && i < d->nodes; i++) {
-		largest = d->orig_id[i] > largest ? d->orig_id[i] : largest;
-		least = d->orig_id[i] < least ? d->orig_id[i] : least;
-	}
-	*r = (struct rows){d, rows != n && !d->graph_ptr && d->orig_id && least >= 0 && rows > largest};
-	if (rows == n || r->by_number)
-		return HG_OK;
-	if (!d->graph_ptr && d->orig_id)
-		return hg__data_fail(message, HG_ERR_FORMAT,
-		                     "%s: %" PRId64 " rows, expected %" PRId64
-		                     ", one for each node, or more than the largest node number %" PRId64,
-		                     path, rows, n, largest);
-	return hg__data_fail(message, HG_ERR_FORMAT,
-	                     "%s: %" PRId64 " rows, expected %" PRId64 ", one for each %s", path, rows,
-	                     n, d->graph_ptr ? "graph" : "node");
-}
-
-static int64_t row_of(const struct rows *r, int64_t i)
-{
-	if (r->by_number)
-		return r->d->orig_id[i];
-	return !r->d->graph_ptr && r->d->order ? r->d->order[i] : i;
-}
+#include "match.h"
 
 /* ---- features ---- */
 
 /* to [rows of d, width] := the rows of the dataset. */
-static hg_status take_numbers(const struct rows *r, int64_t n, const struct hg__table *t,
+static hg_status take_numbers(const struct hg__match *r, int64_t n, const struct hg__table *t,
                               const char *what, float **to, char *message)
 {
 	const size_t bytes = (size_t)t->width * sizeof **to;
 	HG__TRY(hg__data_alloc(n, bytes > 0 ? bytes : 1, what, (void **)to, message));
 	for (int64_t i = 0; i < n; i++)
-		memcpy(*to + i * t->width, t->number + row_of(r, i) * t->width, bytes);
+		memcpy(*to + i * t->width, t->number + hg__match_row(r, i) * t->width, bytes);
 	return HG_OK;
 }
 
 /* Do the rows of the dataset have the order of the file? Then they need not be copied. */
-static int in_order(const struct rows *r, int64_t n)
+static int in_order(const struct hg__match *r, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++)
-		if (row_of(r, i) != i)
+		if (hg__match_row(r, i) != i)
 			return 0;
 	return 1;
 }
@@ -72,15 +34,16 @@ static int in_order(const struct rows *r, int64_t n)
 hg_status hg_dataset_load_features(hg_dataset *d, const char *path, char *message)
 {
 	struct hg__table t;
-	struct rows r;
+	struct hg__match r = {0};
 	float *x = NULL;
 	if (!d || !path)
 		return hg__data_fail(message, HG_ERR_ARG, "load_features: %s is NULL",
 		                     d ? "path" : "dataset");
-	const hg_dataset nodes = {.nodes = d->nodes, .orig_id = d->orig_id, .order = d->order};
+	const hg_dataset nodes = {
+	    .name = d->name, .nodes = d->nodes, .orig_id = d->orig_id, .order = d->order};
 	HG__TRY(hg__table_read(path, 0, NULL, &t, message));
 	/* features belong to nodes, also in a batch of graphs */
-	hg_status status = match_rows(&nodes, path, t.rows, &r, message);
+	hg_status status = hg__match_rows(&nodes, path, t.rows, &t.ids, &r, message);
 	if (status == HG_OK && t.rows == d->nodes && in_order(&r, d->nodes)) {
 		x = t.number;
 		t.number = NULL;
@@ -97,6 +60,7 @@ hg_status hg_dataset_load_features(hg_dataset *d, const char *path, char *messag
 	                          .feat = x};
 	if (status == HG_OK) /* an array may hold NaN */
 		status = hg_dataset_check(&fresh, path, message);
+	hg__match_free(&r);
 	hg__table_free(&t);
 	if (status == HG_OK)
 		hg__replace_features(d, &fresh);
@@ -107,7 +71,7 @@ hg_status hg_dataset_load_features(hg_dataset *d, const char *path, char *messag
 
 /* ---- labels ---- */
 
-static hg_status take_labels(hg_dataset *d, const struct rows *r, const struct hg__table *t,
+static hg_status take_labels(hg_dataset *d, const struct hg__match *r, const struct hg__table *t,
                              const char *path, char *message)
 {
 	const int64_t n = hg__data_labelled(d);
@@ -115,12 +79,12 @@ static hg_status take_labels(hg_dataset *d, const struct rows *r, const struct h
 	HG__TRY(hg__data_alloc(n, sizeof *fresh.label, "labels", (void **)&fresh.label, message));
 	hg_status status = HG_OK;
 	for (int64_t i = 0; status == HG_OK && i < n; i++) {
-		const int64_t label = t->integer[row_of(r, i)];
+		const int64_t label = t->integer[hg__match_row(r, i)];
 		if (label >= INT32_MAX)
 			status = hg__data_fail(message, HG_ERR_FORMAT,
 			                       "%s: row %" PRId64 " is %" PRId64
 			                       ", expected a label of at most 2147483646",
-			                       path, row_of(r, i), label);
+			                       path, hg__match_row(r, i), label);
 		fresh.label[i] = label < 0 ? -1 : (int32_t)label;
 	}
 	if (status == HG_OK)
@@ -136,7 +100,7 @@ static hg_status take_labels(hg_dataset *d, const struct rows *r, const struct h
 	return HG_OK;
 }
 
-static hg_status take_targets(hg_dataset *d, const struct rows *r, const struct hg__table *t,
+static hg_status take_targets(hg_dataset *d, const struct hg__match *r, const struct hg__table *t,
                               const char *path, char *message)
 {
 	float *target = NULL;
@@ -160,14 +124,15 @@ static hg_status take_targets(hg_dataset *d, const struct rows *r, const struct 
 hg_status hg_dataset_load_labels(hg_dataset *d, const char *path, char *message)
 {
 	struct hg__table t;
-	struct rows r;
+	struct hg__match r = {0};
 	if (!d || !path)
 		return hg__data_fail(message, HG_ERR_ARG, "load_labels: %s is NULL",
 		                     d ? "path" : "dataset");
 	HG__TRY(hg__table_read(path, 1, NULL, &t, message));
-	hg_status status = match_rows(d, path, t.rows, &r, message);
+	hg_status status = hg__match_rows(d, path, t.rows, &t.ids, &r, message);
 	if (status == HG_OK)
 		status = (t.integer ? take_labels : take_targets)(d, &r, &t, path, message);
+	hg__match_free(&r);
 	hg__table_free(&t);
 	return status;
 }
@@ -191,10 +156,17 @@ static int set_by_word(const char *word)
 struct column {
 	int8_t *at;
 	int64_t count, room;
+	struct hg__row_ids ids;
 };
 
-static hg_status add_word(struct column *c, const struct lines *lines, const char *word)
+/* Add a line, "train", or "7,train" where there are ids. */
+static hg_status add_line(struct column *c, const struct lines *lines, char *line)
 {
+	const char *at = line;
+	if (*c->ids.heading)
+		HG__TRY(hg__row_ids_add(&c->ids, lines, line, &at));
+	char *word = line + (at - line);
+	word[strcspn(word, " \t")] = 0;
 	const int set = set_by_word(word);
 	if (set == -2)
 		return hg__lines_fail(lines, "expected train, val, test, none or 0, 1, 2, -1", word);
@@ -207,17 +179,25 @@ static hg_status add_word(struct column *c, const struct lines *lines, const cha
 	return HG_OK;
 }
 
+/* "split", or a column of ids and another one. */
+static int is_heading(struct column *c, const char *line)
+{
+	static const char split[] = "split";
+	char word[sizeof split] = "";
+	const size_t length = strcspn(line, " \t");
+	if (length < sizeof word)
+		memcpy(word, line, length);
+	return hg__same_word(word, split) || hg__row_ids_begin(&c->ids, line);
+}
+
 static hg_status read_words(const char *path, struct column *c, char *message)
 {
 	struct lines lines;
 	char *line = NULL;
 	hg_status status = hg__lines_open(&lines, path, NULL, message);
-	while (status == HG_OK && (status = hg__lines_next(&lines, &line)) == HG_OK && line) {
-		line[strcspn(line, " \t")] = 0;
-		const int heading = lines.number == 1 && hg__same_word(line, "split");
-		if (*line && !heading)
-			status = add_word(c, &lines, line);
-	}
+	while (status == HG_OK && (status = hg__lines_next(&lines, &line)) == HG_OK && line)
+		if (line[strspn(line, " \t")] && !(lines.number == 1 && is_heading(c, line)))
+			status = add_line(c, &lines, line);
 	hg__lines_close(&lines);
 	return status;
 }
@@ -244,21 +224,24 @@ static hg_status read_codes(const char *path, struct column *c, char *message)
 
 static hg_status take_split(hg_dataset *d, const struct column *c, const char *path, char *message)
 {
-	struct rows r;
+	struct hg__match r = {0};
 	int8_t *set = NULL;
 	const int64_t n = hg__data_labelled(d);
-	HG__TRY(match_rows(d, path, c->count, &r, message));
-	HG__TRY(hg__data_alloc(n, 1, "a split", (void **)&set, message));
-	for (int64_t i = 0; i < n; i++)
-		set[i] = c->at[row_of(&r, i)];
-	const hg_status status = hg__set_splits(d, set, message);
+	hg_status status = hg__match_rows(d, path, c->count, &c->ids, &r, message);
+	if (status == HG_OK)
+		status = hg__data_alloc(n, 1, "a split", (void **)&set, message);
+	for (int64_t i = 0; status == HG_OK && i < n; i++)
+		set[i] = c->at[hg__match_row(&r, i)];
+	if (status == HG_OK)
+		status = hg__set_splits(d, set, message);
+	hg__match_free(&r);
 	free(set);
 	return status;
 }
 
 hg_status hg_dataset_load_split(hg_dataset *d, const char *path, char *message)
 {
-	struct column c = {NULL, 0, 0};
+	struct column c = {0};
 	int npy = 0;
 	if (!d || !path)
 		return hg__data_fail(message, HG_ERR_ARG, "load_split: %s is NULL", d ? "path" : "dataset");
@@ -266,6 +249,7 @@ hg_status hg_dataset_load_split(hg_dataset *d, const char *path, char *message)
 	hg_status status = (npy ? read_codes : read_words)(path, &c, message);
 	if (status == HG_OK)
 		status = take_split(d, &c, path, message);
+	hg__row_ids_free(&c.ids);
 	free(c.at);
 	return status;
 }

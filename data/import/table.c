@@ -13,6 +13,7 @@ void hg__table_free(struct hg__table *t)
 {
 	free(t->number);
 	free(t->integer);
+	hg__row_ids_free(&t->ids);
 	*t = (struct hg__table){0};
 }
 
@@ -95,7 +96,9 @@ static hg_status add_row(struct text *in, const struct lines *lines, const char 
 	struct hg__table *t = in->table;
 	const char *at = line;
 	int64_t width = 0;
-	if (!t->number && !is_whole(line))
+	if (*t->ids.heading)
+		HG__TRY(hg__row_ids_add(&t->ids, lines, line, &at));
+	if (!t->number && !is_whole(at))
 		HG__TRY(give_up_integers(in, lines->message));
 	for (; *at; width++) {
 		HG__TRY(grow(in, lines->message));
@@ -134,7 +137,9 @@ static hg_status read_text(const char *path, int integers, const hg_progress *pr
 		status = give_up_integers(&in, message);
 	while (status == HG_OK && (status = hg__lines_next(&lines, &line)) == HG_OK && line) {
 		const char *at = hg__skip_separators(line);
-		if (*at && *at != '#' && !(lines.number == 1 && is_heading(at)))
+		if (lines.number == 1 && is_heading(at))
+			hg__row_ids_begin(&t->ids, at);
+		else if (*at && *at != '#')
 			status = add_row(&in, &lines, at);
 	}
 	hg__lines_close(&lines);

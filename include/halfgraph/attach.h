@@ -4,6 +4,10 @@
  * Rows      Row k of a file belongs to node k as the source of the dataset numbers its nodes
  *           (hg_dataset_node), or to graph k of a batch. A dataset whose numbers have gaps
  *           (orig_id) also takes files with one row per node, in ascending order of the numbers.
+ * Ids       A text whose first line begins with the word id, node_id, graph_id or new_id (of any
+ *           case) has whom a row belongs to in its first column: a node by the source's number
+ *           (hg_dataset_node), a graph by its number from 0. The rows may then have any order;
+ *           every node (or graph) needs exactly one. A missing, unknown or repeated id is refused.
  * Files     Numbers: an .npy array, or a text with one row per line, separated by commas, blanks or
  *           tabs, with a decimal point, after at most one line of words. Either may be compressed
  *           with gzip.

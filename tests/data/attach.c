@@ -84,6 +84,117 @@ static void rows_follow_the_numbers(void)
 	hg_dataset_free(d);
 }
 
+/* A heading that begins with an id: rows in any order, also where the dataset has another one. */
+static void rows_follow_their_ids(void)
+{
+	static const int32_t order[] = {2, 0, 3, 1};
+	static const int ids[] = {3, 5, 6, 9};
+	char message[HG_DATA_MESSAGE];
+	for (int reordered = 0; reordered < 2; reordered++) {
+		hg_dataset *d = plain(1);
+		if (reordered)
+			CHECK_OK(hg_dataset_permute(d, order, message));
+		must_load(hg_dataset_load_labels, d,
+		          text_of("y.csv", "node_id,label\n9,0\n3,1\r\n\n6,-7\n5,2\n"));
+		must_load(hg_dataset_load_features, d,
+		          text_of("x.csv", "ID\ta b\n6\t6.5 1\n# note\n9 9.5 2\n3 3.5 3\n5 5.5 4\n"));
+		must_load(hg_dataset_load_split, d,
+		          text_of("s.csv", "\"new_id\",\"split\"\n5,test\n3,train\n9,none\n6,1\n"));
+		CHECK(d->classes == 3 && d->features == 2 && !d->target);
+		for (int i = 0; i < 4; i++) {
+			static const int label[] = {1, 2, -1, 0};
+			static const float second[] = {3, 4, 1, 2};
+			const int k = reordered ? order[i] : i;
+			const float *x = (const float *)d->feat + 2 * i;
+			CHECK_EQ_I(hg_dataset_node(d, i), ids[k]);
+			CHECK_EQ_I(d->label[i], label[k]);
+			CHECK(x[0] == (float)ids[k] + 0.5f && x[1] == second[k]);
+			CHECK(d->train_mask[i] == (k == 0) && d->test_mask[i] == (k == 1) &&
+			      d->val_mask[i] == (k == 2));
+		}
+		must_load(hg_dataset_load_labels, d,
+		          text_of("y.csv", "Node_Id,a,b\n9,9,1\n6,6,1\n5,5,1\n3,3,1\n"));
+		CHECK(d->targets == 2);
+		for (int i = 0; i < 4; i++)
+			CHECK(d->target[2 * i] == (float)ids[reordered ? order[i] : i]);
+		hg_dataset_free(d);
+	}
+	/* without numbers of its own a node's id is its row in the source; of a batch a graph's */
+	hg_dataset *d = plain(0);
+	must_load(hg_dataset_load_labels, d, text_of("y.csv", "id label\n3 0\n2 1\n1 0\n0 1\n"));
+	CHECK(d->label[0] == 1 && d->label[1] == 0 && d->label[2] == 1 && d->label[3] == 0);
+	hg_dataset_free(d);
+	d = small_batch();
+	must_load(hg_dataset_load_labels, d, text_of("y.csv", "graph_id,y\n1,0.5\n0,2.5\n"));
+	CHECK(d->targets == 1 && d->target[0] == 2.5f && d->target[1] == 0.5f);
+	must_load(hg_dataset_load_split, d, text_of("s.csv", "graph_id,split\n1,train\n0,val\n"));
+	CHECK(d->train_mask[1] == 1 && d->val_mask[0] == 1 && !d->test_mask[0] && !d->test_mask[1]);
+	must_load(hg_dataset_load_features, d,
+	          text_of("x.csv", "node_id,x\n5,5\n0,0\n1,1\n2,2\n4,4\n3,3\n"));
+	for (int i = 0; i < 6; i++)
+		CHECK(((float *)d->feat)[i] == (float)i);
+	hg_dataset_free(d);
+}
+
+static void bad_ids_are_refused(void)
+{
+	static const struct {
+		load from;
+		const char *text, *part;
+	} bad[] = {
+	    {hg_dataset_load_labels, "node_id,label\n3,0\n5,0\n9,1\n",
+	     "bad: no row has the id 6 of a node; 1 of 4 nodes have no row"},
+	    {hg_dataset_load_labels, "node_id,label\n3,0\n5,0\n6,1\n7,1\n9,1\n",
+	     "bad:5: no node has the id 7"},
+	    {hg_dataset_load_labels, "node_id,label\n3,0\n5,0\n6,1\n5,1\n",
+	     "bad:5: the id 5 occurs again, it is already in line 3"},
+	    {hg_dataset_load_labels, "node_id,label\nx,0\n",
+	     "bad:2: expected a whole number as the id, found \"x,0\""},
+	    {hg_dataset_load_labels, "node_id,label\n3.5,0\n",
+	     "bad:2: expected a whole number as the id, found \"3.5,0\""},
+	    {hg_dataset_load_labels, "node_id,label\n99999999999999999999,0\n",
+	     "bad:2: expected an id of 64 bits"},
+	    {hg_dataset_load_labels, "node_id\n3\n5\n6\n9\n",
+	     "bad:2: there is nothing after the id, found \"3\""},
+	    {hg_dataset_load_labels, "graph_id,label\n3,0\n5,0\n6,1\n9,1\n",
+	     "bad:1: the first column is graph_id, expected id or the ids of nodes"},
+	    {hg_dataset_load_features, "id,a,b\n3,1,2\n5,1,2\n6,1\n9,1,2\n",
+	     "bad:4: 1 numbers, expected 2 as before"},
+	    {hg_dataset_load_features, "id,a\n3,1\n-5,1\n6,1\n9,1\n", "bad:3: no node has the id -5"},
+	    {hg_dataset_load_features, "id,a\n", "bad: no row has the id 3 of a node; 4 of 4 nodes"},
+	    {hg_dataset_load_split, "node_id,split\n3,train\n5,val\n5,test\n9,test\n",
+	     "bad:4: the id 5 occurs again, it is already in line 3"},
+	    {hg_dataset_load_split, "node_id,split\n3,train\n5,other\n",
+	     "bad:3: expected train, val, test, none or 0, 1, 2, -1, found \"other\""},
+	    {hg_dataset_load_split, "node_id,split\n3,train\n5\n", "bad:3: there is nothing after"},
+	};
+	char message[HG_DATA_MESSAGE];
+	hg_dataset *d = plain(1);
+	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+		CHECK_STATUS(bad[k].from(d, text_of("bad", bad[k].text), message), HG_ERR_FORMAT);
+		CHECK_CONTAINS(message, bad[k].part);
+		CHECK(!d->feat && !d->label && !d->train_mask && !d->target);
+	}
+	hg_dataset_free(d);
+	d = small_batch();
+	CHECK_EQ_I(hg_dataset_load_labels(d, text_of("bad", "node_id,label\n0,0\n1,1\n"), message),
+	           HG_ERR_FORMAT);
+	CHECK_CONTAINS(message, "bad:1: the first column is node_id, expected id or the ids of graphs");
+	CHECK_EQ_I(hg_dataset_load_labels(d, text_of("bad", "id,label\n0,0\n2,1\n"), message),
+	           HG_ERR_FORMAT);
+	CHECK_CONTAINS(message, "bad:3: no graph has the id 2");
+	/* every graph of a batch may number its nodes by itself */
+	d->orig_id = calloc(6, sizeof *d->orig_id);
+	CHECK(d->orig_id != NULL);
+	for (int i = 0; i < 6; i++)
+		d->orig_id[i] = i % 3;
+	CHECK_EQ_I(hg_dataset_load_features(d, text_of("bad", "id,x\n0,0\n1,1\n2,1\n"), message),
+	           HG_ERR_FORMAT);
+	CHECK_CONTAINS(message, "bad:1: has a column of ids, but several nodes of the dataset have the "
+	                        "id 0");
+	hg_dataset_free(d);
+}
+
 static void labels_and_targets_are_told_apart(void)
 {
 	static const int64_t labels[] = {2, -1, 0, 1};
@@ -352,6 +463,13 @@ static void tool_attaches(void)
 	      count_masked(d->val_mask, d, ANY_CLASS) == 2 &&
 	      count_masked(d->test_mask, d, ANY_CLASS) == 1);
 	hg_dataset_free(d);
+	write_text(scratch(0, "ids.csv"), "node_id,y\n6,1\n5,1\n4,1\n2,1\n1,1\n0,1\n");
+	write_text(scratch(0, "named.csv"), "node_id,y\n6,1\n5,0\n3,0\n2,1\n1,1\n0,1\n");
+	CHECK_EQ_I(run_convert("@/g.txt --labels @/named.csv --quiet -o @/e.h5"), 0);
+	d = must_read(scratch(0, "e.h5"));
+	CHECK(d->targets == 0 && d->classes == 2 && d->label[3] == 0 && d->label[4] == 0 &&
+	      d->label[5] == 1);
+	hg_dataset_free(d);
 	static const struct {
 		const char *arguments, *part;
 	} bad[] = {
@@ -368,6 +486,9 @@ static void tool_attaches(void)
 	    {"@/g.txt --features @/y.csv --labels @/absent.csv -o @/n.h5", "No such file or directory"},
 	    {"@/g.txt --features @/g.txt -o @/n.h5", "g.txt: 5 rows, expected 6"},
 	    {"@/g.txt --features @/n.h5 -o @/n.h5", "n.h5"},
+	    {"@/g.txt --labels @/ids.csv -o @/n.h5", "ids.csv:4: no node has the id 4"},
+	    {"@/g.txt --split @/ids.csv -o @/n.h5", "ids.csv:4: no node has the id 4"},
+	    {"@/g.txt --features @/ids.csv -o @/n.h5", "ids.csv:4: no node has the id 4"},
 	    {"--synthetic planted --features many -o @/n.h5",
 	     "--features is \"many\", expected a whole number from 0"},
 	};
@@ -383,6 +504,8 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 	    TEST(features_are_read),
 	    TEST(rows_follow_the_numbers),
+	    TEST(rows_follow_their_ids),
+	    TEST(bad_ids_are_refused),
 	    TEST(labels_and_targets_are_told_apart),
 	    TEST(graphs_of_a_batch_have_labels),
 	    TEST(bad_files_are_refused),

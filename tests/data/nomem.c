@@ -168,7 +168,7 @@ static void inputs_are_made(void)
 		write_bytes(scratch(0, name), member.bytes, member.count);
 	}
 	write_text(scratch(0, "x.csv"), "1\n2\n3\n4\n5\n6\n");
-	write_text(scratch(0, "y.csv"), "0\n1\n0\n1\n0\n0\n");
+	write_text(scratch(0, "y.csv"), "id,y\n20,0\n10,1\n30,0\n40,1\n50,0\n1099511627776,0\n");
 	write_text(scratch(0, "s.csv"), "train\ntrain\nval\ntest\ntest\nnone\n");
 	hg_dataset *d = small_dataset(), *sparse = small_sparse();
 	must_write(d, scratch(0, "in.h5"));

@@ -26,12 +26,13 @@ static const struct tool_option table[] = {
     {"--name", "NAME", "name of the dataset; default: the name of the first input", AT(name),
      TOOL_TEXT},
     {"--features", "WHAT",
-     "features of the nodes: a file (.npy, or text with a row of numbers per node), degree, "
-     "one-hot-degree or constant; with --synthetic planted their number (64)",
+     "features of the nodes: a file (.npy, or text with a row of numbers per node, by id where a "
+     "heading begins with id or node_id), degree, one-hot-degree or constant; with --synthetic "
+     "planted their number (64)",
      AT(features), TOOL_TEXT},
     {"--labels", "FILE",
-     "labels, one whole number per node or graph (.npy or text; below 0: none); other numbers are "
-     "real targets",
+     "labels, one whole number per node or graph (.npy or text, also by id; below 0: none); other "
+     "numbers are real targets",
      AT(labels), TOOL_TEXT},
     {"--split", "WHAT",
      "a file with train, val, test or none (or 0, 1, 2, -1) per node or graph; random:A/B/C, "
