@@ -7,7 +7,7 @@ hg_status hg__import_h5(const char *const *paths, int count, const hg_import_con
 	(void)count;
 	hg_import_config c;
 	HG__TRY(hg__import_configure(config, &c, message));
-	return hg_dataset_read(paths[0], dataset, message);
+	return hg__dataset_read_watched(paths[0], c.progress, dataset, message);
 }
 
 const hg_importer *hg_importers(size_t *count)

@@ -13,6 +13,10 @@ HG_NODISCARD hg_status hg__dataset_read(const char *path, const char *shown, hg_
 HG_NODISCARD hg_status hg__checkpoint_read(const char *path, const char *shown, hg_state **state,
                                            char *message);
 
+/* Like hg_dataset_read, and reports progress (NULL: to nobody). */
+HG_NODISCARD hg_status hg__dataset_read_watched(const char *path, const hg_progress *progress,
+                                                hg_dataset **dataset, char *message);
+
 /* Like hg_dataset_read, but hg_dataset_check is left to the caller. The lengths of all arrays fit
  * each other. */
 HG_NODISCARD hg_status hg__dataset_read_unchecked(const char *path, hg_dataset **dataset,

@@ -44,6 +44,23 @@ hg_status hg__h5_fail(const struct h5 *h5, hg_status status, const char *where, 
 	                     *reason.text ? ": " : "", reason.text);
 }
 
+/* By the driver whose handle is a descriptor, whatever the environment says. */
+static hg_status open_to_read(struct h5 *h5, const char *path)
+{
+	void *handle = NULL;
+	const hid_t plist = H5Pcreate(H5P_FILE_ACCESS);
+	if (plist >= 0 && H5Pset_fapl_sec2(plist) >= 0)
+		h5->file = H5Fopen(path, H5F_ACC_RDONLY, plist);
+	const hg_status status =
+	    h5->file < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, NULL, "damaged or truncated HDF5 file")
+	    : H5Fget_vfd_handle(h5->file, H5P_DEFAULT, &handle) < 0
+	        ? hg__h5_fail(h5, HG_ERR_IO, NULL, "cannot be read")
+	        : HG_OK;
+	h5->fd = status == HG_OK ? *(const int *)handle : -1;
+	hg__h5_release(plist);
+	return status;
+}
+
 hg_status hg__h5_open(struct h5 *h5, const char *path, const char *shown, char *message)
 {
 	*h5 = (struct h5){.path = shown, .message = message, .file = H5I_INVALID_HID};
@@ -62,9 +79,10 @@ hg_status hg__h5_open(struct h5 *h5, const char *path, const char *shown, char *
 		return hg__data_fail(message, HG_ERR_FORMAT,
 		                     "%s: not an HDF5 file (%lld bytes without its signature)", shown,
 		                     (long long)h5->file_bytes);
-	h5->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-	return h5->file < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, NULL, "damaged or truncated HDF5 file")
-	                    : HG_OK;
+	HG__TRY(open_to_read(h5, path));
+	h5->mark = hg__mark_of(&info);
+	/* the file whose checksum was compared is the one that is read */
+	return hg__mark_check(&h5->mark, h5->fd, NULL, shown, message);
 }
 
 hg_status hg__h5_create(struct h5 *h5, int fd, const char *path, int summed, char *message)
@@ -83,7 +101,9 @@ hg_status hg__h5_written(const struct h5 *h5)
 hg_status hg__h5_close(struct h5 *h5)
 {
 	hg_status status = HG_OK;
-	if (h5->file >= 0 && H5Fclose(h5->file) < 0)
+	if (h5->file >= 0)
+		status = hg__mark_check(&h5->mark, h5->fd, NULL, h5->path, h5->message);
+	if (h5->file >= 0 && H5Fclose(h5->file) < 0 && status == HG_OK)
 		status = hg__h5_fail(h5, HG_ERR_IO, NULL, "cannot be closed");
 	h5->file = H5I_INVALID_HID;
 	if (status == HG_OK)

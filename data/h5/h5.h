@@ -4,6 +4,7 @@
 #include "h5/filter.h"
 #include "h5/sink.h"
 #include "internal.h"
+#include "mark.h"
 
 /* An open HDF5 file, and what its error messages need. While it is open, HDF5's own error printing
  * is off; closing restores the previous handler. */
@@ -13,6 +14,8 @@ struct h5 {
 	const hg_progress *progress;
 	hid_t file;
 	int64_t file_bytes;
+	int fd;                  /* HDF5's own descriptor of a file that is read */
+	struct hg__mark mark;    /* of that file, before it was opened; not set where one is written */
 	struct hg__h5_sink sink; /* the driver of a file that is written */
 	H5E_auto2_t report;
 	void *report_data;
@@ -47,7 +50,8 @@ HG_NODISCARD hg_status hg__h5_create(struct h5 *h5, int fd, const char *path, in
                                      char *message);
 /* Returns the failure of a write so far, or HG_OK. */
 HG_NODISCARD hg_status hg__h5_written(const struct h5 *h5);
-/* May also be called after a failed open. A write can fail as late as here. */
+/* May also be called after a failed open. A write can fail as late as here, and so does reading a
+ * file that has changed meanwhile, with a message that replaces that of an earlier failure. */
 HG_NODISCARD hg_status hg__h5_close(struct h5 *h5);
 
 /* The failure "F.h5: WHERE: text: HDF5's innermost reason". It must directly follow the failed

@@ -367,20 +367,22 @@ static hg_status read_graphs(const struct h5 *h5, hg_dataset *d)
 
 static hg_status read_all(const struct h5 *h5, hg_dataset *d)
 {
-	HG__TRY(read_identity(h5, d));
-	HG__TRY(read_graph(h5, d));
-	HG__TRY(read_edges(h5, d));
-	HG__TRY(read_batch(h5, d));
-	HG__TRY(read_nodes(h5, d));
-	return read_graphs(h5, d);
+	static hg_status (*const parts[])(const struct h5 *, hg_dataset *) = {
+	    read_identity, read_graph, read_edges, read_batch, read_nodes, read_graphs};
+	for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++) {
+		HG__TRY(hg__data_step(h5->progress, "reading", 0, 0, h5->message));
+		HG__TRY(parts[k](h5, d));
+	}
+	return HG_OK;
 }
 
-static hg_status read_file(const char *path, const char *shown, int check, hg_dataset **dataset,
-                           char *message)
+static hg_status read_file(const char *path, const char *shown, int check,
+                           const hg_progress *progress, hg_dataset **dataset, char *message)
 {
 	struct h5 h5;
 	HG__TRY(hg_dataset_new(dataset, message));
 	hg_status status = hg__h5_open(&h5, path, shown, message);
+	h5.progress = progress;
 	if (status == HG_OK)
 		status = read_all(&h5, *dataset);
 	if (status == HG_OK && check)
@@ -399,12 +401,18 @@ static hg_status read_file(const char *path, const char *shown, int check, hg_da
 
 hg_status hg__dataset_read(const char *path, const char *shown, hg_dataset **dataset, char *message)
 {
-	return read_file(path, shown, 1, dataset, message);
+	return read_file(path, shown, 1, NULL, dataset, message);
+}
+
+hg_status hg__dataset_read_watched(const char *path, const hg_progress *progress,
+                                   hg_dataset **dataset, char *message)
+{
+	return read_file(path, path, 1, progress, dataset, message);
 }
 
 hg_status hg__dataset_read_unchecked(const char *path, hg_dataset **dataset, char *message)
 {
-	return read_file(path, path, 0, dataset, message);
+	return read_file(path, path, 0, NULL, dataset, message);
 }
 
 hg_status hg_dataset_read(const char *path, hg_dataset **dataset, char *message)

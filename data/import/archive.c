@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
-hg_status hg__zip_open(const char *path, zip_t **zip, int64_t *bytes, char *message)
+hg_status hg__zip_open(const char *path, zip_t **zip, struct hg__mark *mark, char *message)
 {
 	int code = 0;
 	struct stat info;
@@ -15,7 +14,7 @@ hg_status hg__zip_open(const char *path, zip_t **zip, int64_t *bytes, char *mess
 		return hg__data_fail(message, HG_ERR_IO, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(info.st_mode))
 		return hg__data_fail(message, HG_ERR_IO, "%s: not a regular file", path);
-	*bytes = (int64_t)info.st_size;
+	*mark = hg__mark_of(&info);
 	*zip = zip_open(path, ZIP_RDONLY, &code);
 	if (*zip)
 		return HG_OK;

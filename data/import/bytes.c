@@ -14,8 +14,15 @@
 /* zlib: gzip members (RFC 1952) only, with the largest window */
 #define GZIP_WINDOW (15 + 16)
 
+hg_status hg__bytes_unchanged(const struct hg__bytes *b)
+{
+	return hg__mark_check(&b->mark, b->fd, b->archive, b->archive ? b->archive : b->path,
+	                      b->message);
+}
+
 static hg_status fail_at_byte(const struct hg__bytes *b, const char *text)
 {
+	HG__TRY(hg__bytes_unchanged(b)); /* then this is the reason */
 	return hg__data_fail(b->message, HG_ERR_FORMAT, "%s: at byte %" PRId64 ": %s", b->path,
 	                     b->taken - (int64_t)(b->end - b->begin), text);
 }
@@ -51,6 +58,8 @@ static hg_status fill_input(struct hg__bytes *b)
 	b->begin = 0;
 	HG__TRY(
 	    (b->member ? read_member : read_file)(b, b->input + b->end, INPUT_BYTES - b->end, &got));
+	if (got == 0)
+		HG__TRY(hg__bytes_unchanged(b));
 	b->end += (size_t)got;
 	b->taken += got;
 	return hg__data_step(b->progress, "reading", b->taken, b->file_bytes, b->message);
@@ -85,18 +94,23 @@ hg_status hg__bytes_open(struct hg__bytes *b, const char *path, const hg_progres
 	if (S_ISDIR(info.st_mode))
 		return hg__data_fail(message, HG_ERR_IO, "%s: is a directory", path);
 	b->file_bytes = (int64_t)info.st_size;
+	if (S_ISREG(info.st_mode))
+		b->mark = hg__mark_of(&info);
 	HG__TRY(hg__data_alloc(INPUT_BYTES, 1, "a buffer", (void **)&b->input, message));
 	return detect_gzip(b);
 }
 
 hg_status hg__bytes_open_member(struct hg__bytes *b, zip_file_t *member, int64_t size,
-                                const char *path, const hg_progress *progress, char *message)
+                                const char *archive, const struct hg__mark *mark, const char *path,
+                                const hg_progress *progress, char *message)
 {
 	*b = (struct hg__bytes){.path = path,
 	                        .message = message,
 	                        .progress = progress,
 	                        .fd = -1,
 	                        .member = member,
+	                        .archive = archive,
+	                        .mark = *mark,
 	                        .file_bytes = size};
 	HG__TRY(hg__data_alloc(INPUT_BYTES, 1, "a buffer", (void **)&b->input, message));
 	return detect_gzip(b);

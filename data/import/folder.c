@@ -55,7 +55,7 @@ hg_status hg__folder_open(struct hg__folder *f, const char *path, const hg_progr
 	HG__TRY(set_root(f, path, strlen(path)));
 	if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
 		return HG_OK;
-	return hg__zip_open(path, &f->zip, &f->zip_bytes, message);
+	return hg__zip_open(path, &f->zip, &f->mark, message);
 }
 
 hg_status hg__folder_open_around(struct hg__folder *f, const char *path,
@@ -218,11 +218,12 @@ hg_status hg__folder_bytes(const struct hg__folder *f, const char *name, const c
 	zip_stat_init(&info);
 	if (zip_stat(f->zip, name, 0, &info) != 0)
 		return hg__data_fail(f->message, HG_ERR_FORMAT, "%s: no such member", path);
-	HG__TRY(hg__zip_check(&info, f->zip_bytes, path, f->message));
+	HG__TRY(hg__zip_check(&info, f->mark.bytes, path, f->message));
 	zip_file_t *member = zip_fopen(f->zip, name, 0);
 	if (!member)
 		return hg__data_fail(f->message, HG_ERR_FORMAT, "%s: %s", path, zip_strerror(f->zip));
-	return hg__bytes_open_member(bytes, member, (int64_t)info.size, path, f->progress, f->message);
+	return hg__bytes_open_member(bytes, member, (int64_t)info.size, f->root, &f->mark, path,
+	                             f->progress, f->message);
 }
 
 hg_status hg__folder_lines(const struct hg__folder *f, const char *name, struct lines *lines)

@@ -6,9 +6,9 @@
 /* A set of files that belong together: a folder on disk or a zip archive. Names are relative to it,
  * "raw/edge.csv.gz". Messages call a file PATH/NAME in both cases. */
 struct hg__folder {
-	char *root; /* the path; "" where names are relative to the working directory */
-	zip_t *zip; /* NULL: a folder on disk */
-	int64_t zip_bytes;
+	char *root;           /* the path; "" where names are relative to the working directory */
+	zip_t *zip;           /* NULL: a folder on disk */
+	struct hg__mark mark; /* of the archive */
 	const hg_progress *progress;
 	char *message;
 	char **name; /* [count] the files, ascending; after hg__folder_list */

@@ -35,6 +35,7 @@ void hg__lines_close(struct lines *lines)
 
 hg_status hg__lines_fail(const struct lines *lines, const char *text, const char *line)
 {
+	HG__TRY(hg__bytes_unchanged(&lines->bytes)); /* then this is the reason */
 	return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": %s%s%.60s%s", lines->path,
 	                     lines->number, text, line ? ", found \"" : "", line ? line : "",
 	                     line ? "\"" : "");

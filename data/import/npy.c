@@ -18,7 +18,7 @@
 hg_status hg__npz_open(struct npz *npz, const char *path, char *message)
 {
 	*npz = (struct npz){.path = path, .message = message};
-	return hg__zip_open(path, &npz->zip, &npz->file_bytes, message);
+	return hg__zip_open(path, &npz->zip, &npz->mark, message);
 }
 
 void hg__npz_close(struct npz *npz)
@@ -60,6 +60,8 @@ static hg_status expect_end(struct npy *a)
 	char more;
 	size_t got = 0;
 	HG__TRY(hg__bytes_read(&a->bytes, &more, 1, &got));
+	if (got > 0)
+		HG__TRY(hg__bytes_unchanged(&a->bytes));
 	return got == 0 ? HG_OK
 	                : hg__data_fail(a->message, HG_ERR_FORMAT,
 	                                "%s: is longer than its declared size", a->where);
@@ -137,13 +139,13 @@ hg_status hg__npy_open(const struct npz *npz, const char *key, int rank, struct 
 	zip_stat_init(&info);
 	if (zip_stat(npz->zip, name, 0, &info) != 0)
 		return fail_missing(npz, key);
-	HG__TRY(hg__zip_check(&info, npz->file_bytes, a->where, a->message));
+	HG__TRY(hg__zip_check(&info, npz->mark.bytes, a->where, a->message));
 	zip_file_t *member = zip_fopen(npz->zip, name, 0);
 	if (!member)
 		return hg__data_fail(npz->message, HG_ERR_FORMAT, "%s: %s", a->where,
 		                     zip_strerror(npz->zip));
-	hg_status status =
-	    hg__bytes_open_member(&a->bytes, member, (int64_t)info.size, a->where, NULL, npz->message);
+	hg_status status = hg__bytes_open_member(&a->bytes, member, (int64_t)info.size, npz->path,
+	                                         &npz->mark, a->where, NULL, npz->message);
 	if (status == HG_OK)
 		status = read_header(a, (int64_t)info.size, 1);
 	if (status == HG_OK && a->rank != rank)

@@ -11,7 +11,7 @@ struct npz {
 	const char *path;
 	char *message;
 	zip_t *zip;
-	int64_t file_bytes;
+	struct hg__mark mark;
 };
 
 /* One array whose header is read; `bytes` deliver its elements next. It must not move while it is

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mark.h"
+
 /* Bytes of an element; 0: the type is not known. */
 static int64_t size_of(const char *type)
 {
@@ -53,17 +55,18 @@ static hg_status read_bytes(struct hg__safetensors *f, int fd)
 	if (!S_ISREG(info.st_mode))
 		return hg__data_fail(f->message, HG_ERR_IO, "%s: cannot be read: not a regular file",
 		                     f->path);
+	const struct hg__mark mark = hg__mark_of(&info);
 	HG__TRY(hg__data_alloc((int64_t)info.st_size, 1, "a file of weights", (void **)&f->bytes,
 	                       f->message));
 	while (f->size < (size_t)info.st_size) {
 		const ssize_t got = read(fd, f->bytes + f->size, (size_t)info.st_size - f->size);
 		if (got == 0)
-			break; /* it shrank: its header will say so */
+			break; /* it shrank, which its mark tells */
 		if (got < 0 && errno != EINTR)
 			return read_failed(f, errno);
 		f->size += got > 0 ? (size_t)got : 0;
 	}
-	return HG_OK;
+	return hg__mark_check(&mark, fd, NULL, f->path, f->message);
 }
 
 static hg_status read_file(struct hg__safetensors *f)

@@ -13,9 +13,9 @@
  *           with gzip.
  * Owner     What the dataset had of this kind before is freed. A failure changes nothing.
  * Errors    `message` is as in file.h. All functions return HG_ERR_ARG where a pointer is NULL, and
- *           HG_ERR_NOMEM. Those that read a file: HG_ERR_IO (it cannot be read), HG_ERR_FORMAT (it
- *           is not what was expected; the message names the place), HG_ERR_RANGE (a number does not
- *           fit its type). */
+ *           HG_ERR_NOMEM. Those that read a file: HG_ERR_IO (it cannot be read, or changed while
+ *           it was read), HG_ERR_FORMAT (it is not what was expected; the message names the place),
+ *           HG_ERR_RANGE (a number does not fit its type). */
 #ifndef HALFGRAPH_ATTACH_H
 #define HALFGRAPH_ATTACH_H
 

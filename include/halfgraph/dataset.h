@@ -85,8 +85,8 @@ HG_API HG_NODISCARD hg_status hg_dataset_check(const hg_dataset *dataset, const 
  * @param path     the file.
  * @param dataset  receives the dataset, owned by the caller.
  * @param message  receives the reason of a failure, or NULL.
- * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_IO (it cannot be read); HG_ERR_FORMAT (it
- *         is not a dataset, or damaged); HG_ERR_RANGE (a number does not fit its type);
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_IO (it cannot be read, or changed while it
+ *         was read); HG_ERR_FORMAT (it is not a dataset, or damaged); HG_ERR_RANGE (a number does not fit its type);
  *         HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_read(const char *path, hg_dataset **dataset,
                                               char *message);
@@ -154,9 +154,10 @@ typedef struct hg_importer {
 	const char *endings;
 	int inputs; /**< files it takes: exactly 1, or 0 for one or more */
 	/** Imports paths [count] into a new dataset, owned by the caller; config NULL:
-	 * HG_IMPORT_CONFIG_INIT. Returns HG_OK; HG_ERR_ARG; HG_ERR_IO (a file cannot be read);
-	 * HG_ERR_FORMAT (it is not of this format, the message names the place); HG_ERR_RANGE (a number
-	 * does not fit its type); HG_ERR_STATE (the watcher asked to stop); HG_ERR_NOMEM. */
+	 * HG_IMPORT_CONFIG_INIT. Returns HG_OK; HG_ERR_ARG; HG_ERR_IO (a file cannot be read, or
+	 * changed while it was read); HG_ERR_FORMAT (it is not of this format, the message names the
+	 * place); HG_ERR_RANGE (a number does not fit its type); HG_ERR_STATE (the watcher asked to
+	 * stop); HG_ERR_NOMEM. */
 	hg_status (*import)(const char *const *paths, int count, const hg_import_config *config,
 	                    hg_dataset **dataset, char *message);
 } hg_importer;
