@@ -110,13 +110,16 @@ static hg_status take_targets(hg_dataset *d, const struct hg__match *r, const st
 	hg_dataset fresh = *d;
 	fresh.target = target;
 	fresh.targets = t->width;
+	fresh.target_names = NULL;
 	const hg_status status = hg_dataset_check(&fresh, path, message);
 	if (status < 0) {
 		free(target);
 		return status;
 	}
 	free(d->target);
+	free(d->target_names);
 	d->target = target;
+	d->target_names = NULL;
 	d->targets = t->width;
 	return HG_OK;
 }

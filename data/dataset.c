@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "targets.h"
 
 hg_status hg_dataset_new(hg_dataset **dataset, char *message)
 {
@@ -27,7 +27,7 @@ void hg_dataset_free(hg_dataset *d)
 	void *owned[] = {d->name,     d->rowptr,      d->col,        d->weight,     d->graph_ptr,
 	                 d->feat,     d->feat_rowptr, d->feat_col,   d->label,      d->feat_value,
 	                 d->val_mask, d->test_mask,   d->orig_id,    d->train_mask, d->order,
-	                 d->target,   d->edge_feat,   d->edge_label, d->fold};
+	                 d->target,   d->edge_feat,   d->edge_label, d->fold,       d->target_names};
 	for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
 		free(owned[i]);
 	free(d);
@@ -320,6 +320,7 @@ static hg_status check_targets(const hg_dataset *d, const char *origin, char *me
 		return hg__data_fail(message, HG_ERR_FORMAT,
 		                     "%s: targets: %" PRId64 " columns need a matrix, and a matrix columns",
 		                     origin, d->targets);
+	HG__TRY(hg__target_names_check(d, origin, message));
 	for (int64_t i = 0; d->target && i < n; i++)
 		for (int64_t j = 0; j < d->targets; j++)
 			if (isinf(d->target[i * d->targets + j]))

@@ -14,7 +14,9 @@ const hg_importer *hg_importers(size_t *count)
 {
 	static const hg_importer table[] = {
 	    {"npz",
-	     "numpy archive with adj_*, attr_*, labels, train_idx/val_idx/test_idx (gnn-benchmark)",
+	     "numpy archive with adj_*, attr_*, labels, train_idx/val_idx/test_idx (gnn-benchmark), or "
+	     "with "
+	     "node_ptr, edge_ptr, edge_src, edge_dst of many graphs",
 	     ".npz", 1, hg__import_npz},
 	    {"tu",
 	     "TU Dortmund's graph-classification sets: a zip archive, a folder, or NAME_A.txt with "

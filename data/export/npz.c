@@ -199,6 +199,8 @@ static int list_arrays(const hg_dataset *d, struct scalars *s, struct array tabl
 	    row("labels", "i4", rows, d->label),
 	    scalar("num_classes", &s->classes),
 	    matrix("target", "f4", rows, d->targets, d->target),
+	    row("target_names", "u1", d->target_names ? (int64_t)strlen(d->target_names) : 0,
+	        d->target_names),
 	    split("train_idx", rows, d->train_mask),
 	    split("val_idx", rows, d->val_mask),
 	    split("test_idx", rows, d->test_mask),

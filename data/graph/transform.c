@@ -300,9 +300,11 @@ hg_status hg_dataset_largest_component(hg_dataset *d, char *message)
 			part->edge_features = d->edge_features;
 			part->edge_classes = d->edge_classes;
 			part->targets = d->targets;
+			part->target_names = d->target_names;
 			*d = *part;
 			*unused = old;
 			unused->name = NULL;
+			unused->target_names = NULL;
 			d->feat_amax = hg__data_amax(d);
 		}
 		hg_dataset_free(unused);

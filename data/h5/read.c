@@ -240,6 +240,8 @@ static hg_status read_targets(const struct h5 *h5, const struct owner *owner, hg
 	d->targets = a.dim[1];
 	if (status == HG_OK && d->targets > 0)
 		status = hg__h5_read_f32(h5, &a, &d->target);
+	if (status == HG_OK && d->targets > 0)
+		status = hg__h5_text(h5, a.id, "names", where, &d->target_names);
 	hg__h5_array_close(&a);
 	return status;
 }

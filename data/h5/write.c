@@ -70,6 +70,17 @@ static hg_status write_features(const struct h5 *h5, hid_t nodes, const hg_datas
 	return hg__binsparse_write(h5, nodes, "feat_csr", &m, "node", "feature");
 }
 
+static hg_status write_targets(const struct h5 *h5, hid_t group, const hg_dataset *d, int64_t n)
+{
+	hid_t target = H5I_INVALID_HID;
+	HG__TRY(hg__h5_write(h5, group, "target", H5_F32, n, d->targets, d->target, &target));
+	hg_status status =
+	    d->target_names ? hg__h5_text_write(h5, target, "names", d->target_names) : HG_OK;
+	if (H5Dclose(target) < 0 && status == HG_OK)
+		status = hg__h5_fail(h5, HG_ERR_IO, "target", "cannot be closed");
+	return status;
+}
+
 static hg_status write_owned(const struct h5 *h5, hid_t group, const hg_dataset *d)
 {
 	const int64_t n = hg__data_labelled(d);
@@ -86,8 +97,7 @@ static hg_status write_owned(const struct h5 *h5, hid_t group, const hg_dataset 
 		if (arrays[k].values)
 			HG__TRY(hg__h5_write(h5, group, arrays[k].name, arrays[k].type, n, 0, arrays[k].values,
 			                     NULL));
-	return d->target ? hg__h5_write(h5, group, "target", H5_F32, n, d->targets, d->target, NULL)
-	                 : HG_OK;
+	return d->target ? write_targets(h5, group, d, n) : HG_OK;
 }
 
 static hg_status write_nodes(const struct h5 *h5, const hg_dataset *d)

@@ -3,7 +3,7 @@
  * attr_matrix, labels and optionally num_classes (or one-hot labels_{data,indices,indptr,shape}),
  * the splits train_idx, val_idx, test_idx, and what edges have (npz_edges.h). Row i of the
  * adjacency aggregates from its columns: row = destination, column = source. npz_own.c reads what
- * our own archives have besides. */
+ * our own archives have besides, and npz_graphs.c archives of many small graphs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +12,14 @@
 #include "graph/coo.h"
 #include "import/npy.h"
 #include "import/npz_edges.h"
+#include "import/npz_graphs.h"
 #include "import/npz_own.h"
 #include "import/run.h"
 
 struct import {
 	struct npz npz;
-	int own; /* the archive is an exported dataset */
+	int own;    /* the archive is an exported dataset */
+	int graphs; /* or one of many small graphs */
 	hg_import_config config;
 	hg_dataset *d;
 };
@@ -287,6 +289,8 @@ static int is_read(const struct import *in, const char *name)
 	                         *const one_hot[] = {"labels_shape.npy", "labels_indptr.npy",
 	                                             "labels_indices.npy", "labels_data.npy"},
 	                         *const dense[] = {"attr_matrix.npy"};
+	if (in->graphs)
+		return hg__npz_is_of_graphs(&in->npz, name);
 	const int has_sparse = hg__npz_has(&in->npz, "attr_indptr");
 	const int has_labels = hg__npz_has(&in->npz, "labels");
 	const struct {
@@ -330,16 +334,22 @@ static void note_unread(const struct import *in)
 		                used ? names : "members of long names");
 }
 
-static hg_status read_members(struct import *in)
+static hg_status read_matrix(const struct import *in)
 {
-	HG__TRY(hg__npz_is_own(&in->npz, &in->own));
 	HG__TRY(read_graph(in));
 	if (in->own) {
 		HG__TRY(hg__npz_read_batch(&in->npz, in->d));
 		HG__TRY(hg__npz_read_own(&in->npz, in->d));
 	}
 	HG__TRY(read_features(in));
-	HG__TRY(read_labels(in));
+	return read_labels(in);
+}
+
+static hg_status read_members(struct import *in)
+{
+	HG__TRY(hg__npz_is_own(&in->npz, &in->own));
+	in->graphs = !in->own && hg__npz_is_graphs(&in->npz);
+	HG__TRY(in->graphs ? hg__npz_read_graphs(&in->npz, &in->config, in->d) : read_matrix(in));
 	HG__TRY(read_split(in, "train_idx", &in->d->train_mask));
 	HG__TRY(read_split(in, "val_idx", &in->d->val_mask));
 	HG__TRY(read_split(in, "test_idx", &in->d->test_mask));

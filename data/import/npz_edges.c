@@ -37,7 +37,7 @@ static hg_status expect_rows(const struct npy *a, int64_t expected)
 		return HG_OK;
 	return hg__data_fail(a->message, HG_ERR_FORMAT,
 	                     "%s: has %" PRId64 " rows, expected %" PRId64
-	                     ", one for each of adj_indices",
+	                     ", one for each edge",
 	                     a->where, a->dim[0], expected);
 }
 

@@ -46,8 +46,8 @@ hg_status hg__npz_read_batch(const struct npz *npz, hg_dataset *d)
 	return status;
 }
 
-/* The bytes of the name, UTF-8. */
-static hg_status read_name(struct npy *a, hg_dataset *d)
+/* *text := the bytes of a text, UTF-8. */
+static hg_status read_text(struct npy *a, char **text)
 {
 	int32_t *bytes = NULL;
 	void *name = NULL;
@@ -56,16 +56,26 @@ static hg_status read_name(struct npy *a, hg_dataset *d)
 		                     HG__TEXT_MAX);
 	hg_status status = hg__npy_read_i32(a, 1, 255, &bytes);
 	if (status == HG_OK)
-		status = hg__data_alloc(a->elements + 1, 1, "a name", &name, a->message);
+		status = hg__data_alloc(a->elements + 1, 1, "a text", &name, a->message);
 	if (status == HG_OK) {
 		for (int64_t k = 0; k < a->elements; k++)
 			((unsigned char *)name)[k] = (unsigned char)bytes[k];
 		((unsigned char *)name)[a->elements] = 0;
-		free(d->name);
-		d->name = name;
+		free(*text);
+		*text = name;
 	}
 	free(bytes);
 	return status;
+}
+
+static hg_status read_name(struct npy *a, hg_dataset *d)
+{
+	return read_text(a, &d->name);
+}
+
+static hg_status read_target_names(struct npy *a, hg_dataset *d)
+{
+	return read_text(a, &d->target_names);
 }
 
 static hg_status read_orig_id(struct npy *a, hg_dataset *d)
@@ -103,11 +113,9 @@ static const struct {
 	const char *key;
 	int rank;
 	hg_status (*read)(struct npy *a, hg_dataset *d);
-} arrays[] = {{"name", 1, read_name},
-              {"orig_id", 1, read_orig_id},
-              {"order", 1, read_order},
-              {"target", 2, read_target},
-              {"fold", 1, read_fold}};
+} arrays[] = {
+    {"name", 1, read_name},     {"orig_id", 1, read_orig_id},           {"order", 1, read_order},
+    {"target", 2, read_target}, {"target_names", 1, read_target_names}, {"fold", 1, read_fold}};
 #define ARRAYS (sizeof arrays / sizeof *arrays)
 
 hg_status hg__npz_read_own(const struct npz *npz, hg_dataset *d)

@@ -58,6 +58,9 @@ typedef struct hg_dataset {
 	int32_t folds; /**< number of folds for cross-validation; 0: it has none */
 	/** [rows of label] in [0, folds), no fold empty; below 0: in none, it always trains; or NULL */
 	int32_t *fold;
+
+	/** names of the columns of target, one a line ("logp\nsa"); or NULL: they have none */
+	char *target_names;
 } hg_dataset;
 
 /** Creates an empty dataset.
@@ -279,6 +282,15 @@ typedef enum hg_positional {
 HG_API HG_NODISCARD hg_status hg_dataset_positional(hg_dataset *dataset, hg_positional kind,
                                                     int64_t columns, const hg_progress *progress,
                                                     char *message);
+
+/** Keeps one column of the real targets, to train on, and drops the others. Labels stay.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
+ * @param target   the name of the column (hg_dataset.target_names), or its number from 0, "2".
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or there is no such column: the message lists what
+ *         there is); HG_ERR_STATE (it has no targets); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_keep_target(hg_dataset *dataset, const char *target,
+                                                     char *message);
 
 /** Whether the rows of the features should be divided by their sums. */
 typedef struct hg_rows_advice {

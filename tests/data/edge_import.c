@@ -207,7 +207,7 @@ static void npz_damage_is_refused_by_name(void)
 	static const int32_t label[] = {0, 0, 7, 0, 0};
 	static const int64_t few = 7, none = -1;
 	must_refuse("npz", npz_set("<f4", "(2, 5)", feat, sizeof feat, NULL, NULL), HG_ERR_FORMAT,
-	            "edge_feat.npy: has 2 rows, expected 5, one for each of adj_indices");
+	            "edge_feat.npy: has 2 rows, expected 5, one for each edge");
 	must_refuse("npz", npz_set("<f4", "(5,)", feat, 20, NULL, NULL), HG_ERR_FORMAT,
 	            "edge_feat.npy: has 1 dimensions, expected 2");
 	must_refuse("npz", npz_set("<f4", "(5, 2)", feat, sizeof feat, NULL, NULL), HG_ERR_RANGE,

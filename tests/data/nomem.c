@@ -83,12 +83,13 @@ static const struct {
               {"gin", "gin.zip"},       {"musae", "m_edges.csv"},  {"metis", "in.graph"},
               {"ogb", "ogb.zip"},       {"graphbolt", "bolt.zip"}, {"dgl-csv", "dgl.zip"},
               {"planetoid", "ind.toy"}, {"h5", "in.h5"},           {"h5", "sparse.h5"},
-              {"planted", NULL}};
+              {"planted", NULL},        {"npz", "graphs.npz"}};
 
 static void inputs_are_made(void)
 {
 	static const int64_t shape[] = {2, 2};
-	static const int32_t indptr[] = {0, 2, 2}, indices[] = {1, 0}, labels[] = {0, 1};
+	static const int32_t indptr[] = {0, 2, 2}, ends[] = {0, 2}, indices[] = {1, 0},
+	                     labels[] = {0, 1};
 	static const float features[] = {1, 2, 3, 4};
 	static const char bolt[] =
 	    "graph: {nodes: [{num: 2}], edges: [{format: numpy, path: ends.npy}]}\n"
@@ -107,6 +108,17 @@ static void inputs_are_made(void)
 	npz_add(npz, "edge_feat", "<f4", "(2, 2)", features, sizeof features);
 	npz_add(npz, "edge_label", "<i4", "(2,)", labels, sizeof labels);
 	npz_add(npz, "num_edge_classes", "<i4", "()", &indptr[1], sizeof indptr[1]);
+	npz_end(npz, 0);
+	npz = npz_begin(scratch(0, "graphs.npz"));
+	npz_add(npz, "node_ptr", "<i4", "(2,)", ends, sizeof ends);
+	npz_add(npz, "edge_ptr", "<i4", "(2,)", ends, sizeof ends);
+	npz_add(npz, "edge_src", "<i4", "(2,)", indices, sizeof indices);
+	npz_add(npz, "edge_dst", "<i4", "(2,)", labels, sizeof labels);
+	npz_add(npz, "edge_label", "<i4", "(2,)", labels, sizeof labels);
+	npz_add(npz, "node_label", "<i4", "(2,)", labels, sizeof labels);
+	npz_add(npz, "node_attr", "<f4", "(2, 2)", features, sizeof features);
+	npz_add(npz, "y_a", "<f4", "(1,)", features, sizeof *features);
+	npz_add(npz, "y_b", "<f4", "(1,)", features, sizeof *features);
 	npz_end(npz, 0);
 	write_text(scratch(0, "in.txt"), "7 1 0.5\n1 70000 2\n");
 	write_text(scratch(0, "in.mtx"),
@@ -302,6 +314,10 @@ static hg_status job_split(hg_dataset **d, char *message)
 {
 	return hg_dataset_load_split(*d, scratch(0, "s.csv"), message);
 }
+static hg_status job_target(hg_dataset **d, char *message)
+{
+	return hg_dataset_keep_target(*d, "energy", message);
+}
 static hg_status job_one_hot(hg_dataset **d, char *message)
 {
 	return hg_dataset_make_features(*d, HG_MADE_ONE_HOT_DEGREE, message);
@@ -336,10 +352,10 @@ static hg_status job_communities(hg_dataset **d, char *message)
 static void failed_allocations_change_no_dataset(void)
 {
 	static const job jobs[] = {
-	    job_write,   job_symmetrize,     job_loops,     job_component, job_half,        job_fold,
-	    job_reorder, job_communities,    job_walks,     job_laplacian, job_features,    job_labels,
-	    job_split,   job_one_hot,        job_random,    job_per_class, job_standardize, job_export,
-	    job_fitness, job_fitness_sparse, job_make_folds};
+	    job_write,   job_symmetrize,     job_loops,      job_component, job_half,        job_fold,
+	    job_reorder, job_communities,    job_walks,      job_laplacian, job_features,    job_labels,
+	    job_split,   job_one_hot,        job_random,     job_per_class, job_standardize, job_export,
+	    job_fitness, job_fitness_sparse, job_make_folds, job_target};
 	for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
 		hg_status status = HG_ERR_NOMEM;
 		for (int64_t k = 0; status == HG_ERR_NOMEM; k++) {

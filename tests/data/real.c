@@ -1,5 +1,6 @@
 /* Real datasets, if HG_DATA names their directory: the counts that are published for these
  * files. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -183,6 +184,36 @@ static void molecules_have_real_targets(void)
 	hg_dataset_free(d);
 }
 
+/* The same molecules as numpy arrays, with four targets, attributes of atoms and a split. */
+static void molecules_are_read_from_arrays(void)
+{
+	hg_dataset *d = must_import("npz", real("zinc/zinc12k.npz")),
+	           *tu = must_import("tu", real("zinc/ZINC12K_tu.zip"));
+	CHECK(d->graphs == 12000 && d->nodes == 278066 && d->edges == 598292 && max_degree(d) == 4);
+	CHECK(d->targets == 4 && d->label == NULL && d->features == 7 + 13);
+	CHECK_STR(d->target_names, "logp\nsa\ncycle\npenalized_logp");
+	CHECK_EQ_I(count(d->train_mask, d->graphs), 10000);
+	CHECK_EQ_I(count(d->val_mask, d->graphs), 1000);
+	CHECK_EQ_I(count(d->test_mask, d->graphs), 1000);
+	/* atoms, bonds and targets are those of the other file, which has 6 digits of the targets */
+	CHECK(memcmp(d->graph_ptr, tu->graph_ptr, 12001 * sizeof *d->graph_ptr) == 0 &&
+	      memcmp(d->rowptr, tu->rowptr, (size_t)(d->nodes + 1) * sizeof *d->rowptr) == 0 &&
+	      memcmp(d->col, tu->col, (size_t)d->edges * sizeof *d->col) == 0 &&
+	      memcmp(d->edge_label, tu->edge_label, (size_t)d->edges * sizeof *d->edge_label) == 0);
+	const float *x = d->feat;
+	for (int64_t i = 0; i < d->nodes; i++)
+		CHECK(x[i * 20 + 7 + tu->feat_col[i]] == 1);
+	for (int64_t g = 0; g < d->graphs; g++) {
+		CHECK_WITHIN(d->target[4 * g], tu->target[2 * g],
+		             1e-5 * (1 + fabs((double)tu->target[2 * g])));
+		CHECK_WITHIN(d->target[4 * g + 3], tu->target[2 * g + 1],
+		             1e-5 * (1 + fabs((double)tu->target[2 * g + 1])));
+	}
+	hg_dataset_free(tu);
+	check_bonds(d, (const int64_t[]){309420, 37848, 1504, 249520});
+	hg_dataset_free(d);
+}
+
 static void mutag_is_read(void)
 {
 	hg_dataset *d = must_import("tu", real("tu_official/MUTAG.zip"));
@@ -208,6 +239,7 @@ int main(int argc, char **argv)
 	    TEST(pickles_are_refused),
 	    TEST(csv_edges_are_read),
 	    TEST(molecules_have_real_targets),
+	    TEST(molecules_are_read_from_arrays),
 	    TEST(mutag_is_read),
 	};
 	return RUN_TESTS(argc, argv, cases);

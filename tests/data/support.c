@@ -109,6 +109,7 @@ static hg_dataset *small_graph(void)
 	d->orig_id = COPY(orig_id);
 	d->targets = 2;
 	d->target = COPY(target);
+	d->target_names = COPY("energy\n\xc3\xa5ngstr\xc3\xb6m");
 	d->edge_features = 2;
 	d->edge_feat = COPY(edge_feat);
 	d->edge_classes = 5;
@@ -221,6 +222,7 @@ void check_same(const hg_dataset *a, const hg_dataset *b)
 	same_bytes("label", a->label, b->label, labelled, sizeof *a->label);
 	CHECK_EQ_I(a->targets, b->targets);
 	same_bytes("target", a->target, b->target, labelled * a->targets, sizeof *a->target);
+	CHECK_STR(a->target_names ? a->target_names : "", b->target_names ? b->target_names : "");
 	same_bytes("train_mask", a->train_mask, b->train_mask, labelled, 1);
 	same_bytes("val_mask", a->val_mask, b->val_mask, labelled, 1);
 	same_bytes("test_mask", a->test_mask, b->test_mask, labelled, 1);

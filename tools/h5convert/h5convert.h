@@ -22,7 +22,8 @@ struct split {
 struct options {
 	const char *from, *output, *synthetic, *inspect, *seal, *export, *check;
 	const char *name, *features_dtype, *reorder, *folds, *positional;
-	const char *features, *labels, *split; /* features: with --synthetic the number of columns */
+	const char *features, *labels, *split,
+	    *target; /* features: with --synthetic the number of columns */
 	struct split split_parts;
 	const char **inputs;
 	int input_count;

@@ -123,16 +123,8 @@ static void print_features(const hg_dataset *d, const struct facts *f)
 }
 
 /* Print the sizes of the first twelve classes. */
-static void print_labels(const hg_dataset *d, const struct facts *f)
+static void print_classes(const hg_dataset *d, const struct facts *f)
 {
-	if (d->target)
-		printf("  targets    %" PRId64 " real numbers for each %s\n", d->targets,
-		       d->graph_ptr ? "graph" : "node");
-	if (!d->label) {
-		if (!d->target)
-			puts("  labels     none");
-		return;
-	}
 	printf("  classes    %" PRId32 ":", d->classes);
 	for (int32_t c = 0; c < d->classes && c < 12; c++)
 		printf(" %" PRId64, f->per_class[c]);
@@ -141,10 +133,61 @@ static void print_labels(const hg_dataset *d, const struct facts *f)
 		printf(", %" PRId32 " of %" PRId32 " empty", f->empty, f->listed);
 	if (f->unlabelled)
 		printf(", %" PRId64 " unlabelled", f->unlabelled);
+	putchar('\n');
+}
+
+/* The next name of a list with a name a line, which is cut out of it; NULL: there is none. */
+static char *next_name(char **list)
+{
+	char *name = *list;
+	*list = name ? strchr(name, '\n') : NULL;
+	if (*list)
+		*(*list)++ = 0;
+	return name;
+}
+
+static void print_targets(const hg_dataset *d)
+{
+	char *names = d->target_names ? strdup(d->target_names) : NULL, *rest = names;
+	printf("  targets    %" PRId64 " real number%s for each %s", d->targets,
+	       d->targets == 1 ? "" : "s", d->graph_ptr ? "graph" : "node");
+	for (char *name = next_name(&rest); name; name = next_name(&rest)) {
+		char *text = tool_printable(name);
+		printf("%s%s", name == names ? ": " : ", ", text ? text : "");
+		free(text);
+	}
+	putchar('\n');
+	free(names);
+}
+
+/* The names as an array, empty where there are none; NULL if memory ran out. */
+static json_t *names_json(const hg_dataset *d)
+{
+	json_t *array = json_array();
+	char *names = d->target_names ? strdup(d->target_names) : NULL, *rest = names;
+	int ok = array && (names || !d->target_names);
+	for (char *name = next_name(&rest); ok && name; name = next_name(&rest))
+		ok = json_array_append_new(array, json_text(name)) == 0;
+	free(names);
+	if (ok)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+static void print_labels(const hg_dataset *d, const struct facts *f)
+{
+	if (d->target)
+		print_targets(d);
+	if (!d->label && !d->target)
+		puts("  labels     none");
+	if (d->label)
+		print_classes(d, f);
 	if (d->fold)
-		printf("\n  folds      %" PRId32 ", for hg-train --folds", d->folds);
-	printf("\n  split      train %" PRId64 ", val %" PRId64 ", test %" PRId64 "\n", f->train,
-	       f->val, f->test);
+		printf("  folds      %" PRId32 ", for hg-train --folds\n", d->folds);
+	if (d->label || d->target)
+		printf("  split      train %" PRId64 ", val %" PRId64 ", test %" PRId64 "\n", f->train,
+		       f->val, f->test);
 }
 
 static int print_table(const char *path, const hg_dataset *d, const struct facts *f)
@@ -186,7 +229,7 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 			break;
 	json_t *root = json_pack(
 	    "{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s?, s:s, s:I, s:f, s:f, s:i, "
-	    "s:I, s:o, s:I, s:{s:I, s:I, s:I}, s:i, s:b, s:o}",
+	    "s:I, s:o, s:o, s:I, s:{s:I, s:I, s:I}, s:i, s:b, s:o}",
 	    "file", json_text(path), "name", json_text(d->name), "nodes", (json_int_t)d->nodes, "edges",
 	    (json_int_t)d->edges, "graphs", (json_int_t)d->graphs, "isolated", (json_int_t)f->isolated,
 	    "self_loops", (json_int_t)f->self_loops, "max_degree", (json_int_t)f->max_degree,
@@ -197,8 +240,8 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 	                     : "dense",
 	    "feature_dtype", hg_dtype_name(d->feat_dtype), "feature_entries", (json_int_t)f->stored,
 	    "feature_amax", d->feat_amax, "max_row_sum", f->max_sum, "classes", (int)d->classes,
-	    "targets", (json_int_t)d->targets, "class_counts", classes, "unlabelled",
-	    (json_int_t)f->unlabelled, "split", "train", (json_int_t)f->train, "val",
+	    "targets", (json_int_t)d->targets, "target_names", names_json(d), "class_counts", classes,
+	    "unlabelled", (json_int_t)f->unlabelled, "split", "train", (json_int_t)f->train, "val",
 	    (json_int_t)f->val, "test", (json_int_t)f->test, "folds", (int)d->folds, "reordered",
 	    d->order != NULL, "locality", locality_json(&f->locality));
 	char *text = root && edge_facts_json(d, &f->edge, root) ? json_dumps(root, JSON_COMPACT) : NULL;

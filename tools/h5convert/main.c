@@ -110,6 +110,8 @@ static hg_status apply_transforms(const struct options *o, hg_dataset *d, hg_ord
 	/* degrees do not count the self loops that are added */
 	const size_t before_loops = 2, count = sizeof steps / sizeof steps[0];
 	hg_status status = attach_files(o, d, message);
+	if (status == HG_OK && o->target)
+		status = hg_dataset_keep_target(d, o->target, message);
 	for (size_t k = 0; k < count && status == HG_OK && !watch_interrupted(); k++) {
 		if (k == before_loops)
 			status = attach_made_features(o, d, message);

@@ -39,6 +39,9 @@ static const struct tool_option table[] = {
      "fractions; per-class:A/B/C, numbers, of which one may be rest; folds:K, for hg-train "
      "--folds; :S after them draws another",
      AT(split), TOOL_TEXT},
+    {"--target", "NAME|K",
+     "keep one column of the real targets, by its name or its number from 0, to train on",
+     AT(target), TOOL_TEXT},
     {"--symmetrize", NULL, "add the reverse of every edge; of two weights the larger stays",
      AT(symmetrize), TOOL_FLAG},
     {"--largest-component", NULL, "keep the largest connected component (directions ignored)",

@@ -198,6 +198,7 @@ hg_dataset = _struct(
     ("edge_label", _ptr),
     ("folds", ct.c_int32),
     ("fold", _ptr),
+    ("target_names", _text),
 )
 hg_import_config = _struct(
     "hg_import_config",
@@ -754,6 +755,10 @@ class Dataset:
         """Gives every column of the features mean 0 and standard deviation 1."""
         _call_data("hg_dataset_standardize", self.pointer)
 
+    def keep_target(self, target):
+        """Keeps one column of the targets, by its name or its number."""
+        _call_data("hg_dataset_keep_target", self.pointer, str(target).encode())
+
     def __getattr__(self, name):
         if name in self._ARRAYS:
             shape, dtype = self._ARRAYS[name]
@@ -781,6 +786,12 @@ class Dataset:
     @property
     def name(self):
         return self.struct.name.decode() if self.struct.name else ""
+
+    @property
+    def target_names(self):
+        """The names of the columns of `target`; empty where they have none."""
+        names = self.struct.target_names
+        return names.decode().split("\n") if names else []
 
     @property
     def edge_index(self):
