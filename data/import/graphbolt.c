@@ -217,7 +217,7 @@ static hg_status read_features(const struct hg__graphbolt *in, int chosen)
 		                       "%s: has %" PRId64 " rows, but the graph has %" PRId64 " nodes",
 		                       a.where, a.dim[0], d->nodes);
 	if (status == HG_OK)
-		status = hg__npy_read_f32(&a, (float **)&d->feat);
+		status = hg__npy_read_finite(&a, (float **)&d->feat);
 	d->features = d->feat ? a.rank == 2 ? a.dim[1] : 1 : 0;
 	hg__npy_close(&a);
 	return status;

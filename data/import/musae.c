@@ -99,10 +99,25 @@ static hg_status add_edge(const struct lines *lines, const char *line, struct hg
 	           : hg__coo_add(coo, (int32_t)node[1], (int32_t)node[0], 1.0f, lines->message);
 }
 
+static int count_words(const char *at)
+{
+	int words = 0;
+	for (at = hg__skip_separators(at); *at; at = hg__skip_separators(at)) {
+		at += strcspn(at, " \t,");
+		words++;
+	}
+	return words;
+}
+
 static hg_status add_line(const struct lines *lines, const char *line, void *to)
 {
 	const int is_heading = lines->number == 1 && (*line < '0' || *line > '9') && *line != '-';
-	return is_heading ? HG_OK : add_edge(lines, line, to);
+	if (!is_heading)
+		return add_edge(lines, line, to);
+	return count_words(line) == 2
+	           ? HG_OK
+	           : hg__lines_fail(lines, "expected the names of two columns, such as id_1,id_2",
+	                            line);
 }
 
 static hg_status read_edges(const struct hg__musae *in, hg_dataset *d)

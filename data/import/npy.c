@@ -289,3 +289,16 @@ hg_status hg__npy_read_f32(struct npy *a, float **values)
 	HG__TRY(hg__data_alloc(a->elements, sizeof **values, a->where, (void **)values, a->message));
 	return read_elements(a, take_real, *values);
 }
+
+hg_status hg__npy_read_finite(struct npy *a, float **values)
+{
+	const int64_t width = a->rank == 2 ? a->dim[1] : 1;
+	HG__TRY(hg__npy_read_f32(a, values));
+	for (int64_t k = 0; k < a->elements; k++)
+		if (!isfinite((*values)[k]))
+			return hg__data_fail(a->message, HG_ERR_RANGE,
+			                     "%s: row %" PRId64 ", column %" PRId64
+			                     " is %g, not a finite number",
+			                     a->where, k / width, k % width, (double)(*values)[k]);
+	return HG_OK;
+}

@@ -49,6 +49,8 @@ HG_NODISCARD hg_status hg__npy_read_i64(struct npy *a, int64_t low, int64_t high
 HG_NODISCARD hg_status hg__npy_read_i32(struct npy *a, int64_t low, int64_t high, int32_t **values);
 /* Read floats and integers as f32, row-major whatever the order in the file. */
 HG_NODISCARD hg_status hg__npy_read_f32(struct npy *a, float **values);
+/* The same for features, where neither NaN nor infinities may be. */
+HG_NODISCARD hg_status hg__npy_read_finite(struct npy *a, float **values);
 void hg__npy_close(struct npy *a);
 
 /* Parse the text of an .npy header, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }",

@@ -165,7 +165,7 @@ static hg_status read_features(const struct graphs *in)
 			width = a.dim[1];
 			status = expect_rows(&a, d->nodes, "nodes");
 			if (status == HG_OK && width > 0)
-				status = hg__npy_read_f32(&a, &attributes);
+				status = hg__npy_read_finite(&a, &attributes);
 			hg__npy_close(&a);
 		}
 	}

@@ -213,7 +213,7 @@ static hg_status read_feature_array(const struct hg__ogb *in, const struct featu
 		if (status == HG_OK)
 			status = expect_rows(in, f->key, f->row, a.dim[0], rows);
 		if (status == HG_OK)
-			status = hg__npy_read_f32(&a, x);
+			status = hg__npy_read_finite(&a, x);
 		*width = *x ? a.dim[1] : 0;
 		hg__npy_close(&a);
 	}

@@ -170,7 +170,7 @@ static void damage_is_refused_by_name(void)
 	    {{"node_label", "<i2", "(5,)", node_label, 10},
 	     "node_label.npy: has 5 rows, but there are 6 nodes"},
 	    {{"node_attr", "<f4", "(6, 1)", nan, sizeof nan},
-	     "features: row 3, column 0 is nan, not a finite number"},
+	     "member node_attr.npy: row 3, column 0 is nan, not a finite number"},
 	    {{"node_attr", "<f4", "(6,)", nan, sizeof nan},
 	     "node_attr.npy: has 1 dimensions, expected 2"},
 	    {{"y_gap", "<f4", "(3,)", inf, 12}, "y_gap.npy: has 3 rows, but there are 4 graphs"},
