@@ -470,9 +470,42 @@ static void tool_attaches(void)
 	CHECK(d->targets == 0 && d->classes == 2 && d->label[3] == 0 && d->label[4] == 0 &&
 	      d->label[5] == 1);
 	hg_dataset_free(d);
+	/* --seed is the seed of a split, where there is no planted graph */
+	static const char *const drawn[] = {"random:0.5/0.2/0.3", "per-class:1/1/rest", "folds:3"};
+	for (int k = 0; k < 3; k++) {
+		char arguments[160];
+		int differ = 0;
+		for (int seed = 1; seed <= 4; seed++) {
+			snprintf(arguments, sizeof arguments,
+			         "@/g.txt --labels @/y.csv --split %s:%d --quiet -o @/f.h5", drawn[k], seed);
+			CHECK_EQ_I(run_convert(arguments), 0);
+			snprintf(arguments, sizeof arguments,
+			         "--seed %d @/g.txt --labels @/y.csv --split %s --quiet -o @/s.h5", seed,
+			         drawn[k]);
+			CHECK_EQ_I(run_convert(arguments), 0);
+			hg_dataset *named = must_read(scratch(0, "f.h5")),
+			           *same = must_read(scratch(0, "s.h5"));
+			check_same(named, same);
+			snprintf(arguments, sizeof arguments,
+			         "@/g.txt --labels @/y.csv --split %s --quiet -o @/s.h5", drawn[k]);
+			CHECK_EQ_I(run_convert(arguments), 0);
+			hg_dataset *other = must_read(scratch(0, "s.h5"));
+			differ += k < 2 ? memcmp(named->train_mask, other->train_mask, 6) != 0
+			                : memcmp(named->fold, other->fold, 6 * sizeof *other->fold) != 0;
+			hg_dataset_free(other);
+			hg_dataset_free(named);
+			hg_dataset_free(same);
+		}
+		CHECK_MSG(differ > 0, "%s: no seed draws another", drawn[k]);
+	}
 	static const struct {
 		const char *arguments, *part;
 	} bad[] = {
+	    {"@/g.txt --seed 1 -o @/n.h5",
+	     "--seed belongs to --synthetic planted, or to --split random, per-class or folds"},
+	    {"@/g.txt --split @/s.csv --seed 1 -o @/n.h5", "--seed belongs to --synthetic planted"},
+	    {"@/g.txt --split random:0.5/0.2/0.3:4 --seed 1 -o @/n.h5",
+	     "--split \"random:0.5/0.2/0.3:4\" names a seed already"},
 	    {"@/g.txt --split random:0.6/0.2 -o @/n.h5", "--split is \"random:0.6/0.2\", expected"},
 	    {"@/g.txt --split random:0.6/0.3/0.2 -o @/n.h5", "fractions of at most 1 in sum"},
 	    {"@/g.txt --split random:0.6/0.3/0.1x -o @/n.h5", "--split is"},

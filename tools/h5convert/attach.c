@@ -88,6 +88,7 @@ int split_parse(const char *text, struct split *split)
 		if (digits == 0 || digits > 18)
 			return 0;
 		split->seed = strtoull(at + 1, NULL, 10);
+		split->has_seed = 1;
 		at += 1 + digits;
 	}
 	const int rests = (split->count[0] < 0) + (split->count[1] < 0) + (split->count[2] < 0);

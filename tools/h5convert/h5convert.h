@@ -16,6 +16,7 @@ struct split {
 	double fraction[3];
 	int64_t count[3]; /* -1: the rest; of folds the first, their number */
 	uint64_t seed;
+	int has_seed; /* 1: the text names the seed */
 };
 
 /* The parsed command line. */

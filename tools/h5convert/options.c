@@ -37,7 +37,7 @@ static const struct tool_option table[] = {
     {"--split", "WHAT",
      "a file with train, val, test or none (or 0, 1, 2, -1) per node or graph; random:A/B/C, "
      "fractions; per-class:A/B/C, numbers, of which one may be rest; folds:K, for hg-train "
-     "--folds; :S after them draws another",
+     "--folds; :S after them, or --seed S, draws another",
      AT(split), TOOL_TEXT},
     {"--target", "NAME|K",
      "keep one column of the real targets, by its name or its number from 0, to train on",
@@ -87,8 +87,11 @@ static const struct tool_option table[] = {
     {"--scale", "X",
      "factor on features of about 0 to 2 (1); from 17 on the sum at a hub of 4000 exceeds 65504",
      AT(planted.scale), TOOL_REAL(-1e300, 1e300), .only = "planted"},
-    {"--seed", "S", "the same seed gives the same file on every machine (0)", AT(planted.seed),
-     TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
+    {"--seed", "S",
+     "of --synthetic planted, or without it of a split that is drawn, as :S after it: the same "
+     "seed "
+     "gives the same file on every machine (0)",
+     AT(planted.seed), TOOL_INTEGER(0, TOOL_WHOLE)},
     {"--inspect", "FILE.h5", "check a dataset and describe it", AT(inspect), TOOL_TEXT},
     {"--check", "FILE",
      "find out whether a dataset, of any format, is fit for fp16: all that is refused, what "
@@ -222,6 +225,22 @@ static int parse_split(struct tool_line *line, struct options *o)
 	return o->split && o->folds ? tool_refuse(line, "--split and --fold exclude each other") : 0;
 }
 
+/* --seed seeds the planted graph, or else a split that is drawn. */
+static int parse_seed(struct tool_line *line, struct options *o)
+{
+	struct split *split = &o->split_parts;
+	const int other = o->inspect || o->help || o->version || o->list_formats;
+	if (!tool_given(line, "--seed") || o->synthetic || other)
+		return 0;
+	if (!o->split || split->kind == SPLIT_FILE)
+		return tool_refuse(line, "--seed belongs to --synthetic planted, or to --split random, "
+		                         "per-class or folds");
+	if (split->has_seed)
+		return tool_refuse(line, "--split \"%s\" names a seed already, without --seed", o->split);
+	split->seed = o->planted.seed;
+	return 0;
+}
+
 /* --check takes nothing but options of reading and printing. */
 static int check_check(struct tool_line *line, const struct options *o)
 {
@@ -300,7 +319,7 @@ int options_parse(int argc, char **argv, struct options *o, char *message)
 		o->output = o->inputs[--o->input_count];
 	if (!bad)
 		bad = check_options(&line, o) || parse_folds(&line, o) || parse_positional(&line, o) ||
-		              parse_features(&line, o) || parse_split(&line, o)
+		              parse_features(&line, o) || parse_split(&line, o) || parse_seed(&line, o)
 		          ? -1
 		          : 0;
 	if (!bad && o->check)
