@@ -1,7 +1,8 @@
 # make install: libraries, headers, CMake package (halfgraph::halfgraph, halfgraph::data),
-# pkg-config files, tools.
+# pkg-config files, tools with man pages and completion.
 
 include(CMakePackageConfigHelpers)
+include(HgManual)
 
 set(exported halfgraph_shared halfgraph_static)
 set_target_properties(halfgraph_shared PROPERTIES EXPORT_NAME halfgraph)
@@ -50,6 +51,7 @@ if(HG_BUILD_TOOLS)
   foreach(tool h5convert hg-train hg-doctor hg-bench)
     if(TARGET ${tool})
       install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+      hg_manual(${tool})
     endif()
   endforeach()
 endif()

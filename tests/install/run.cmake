@@ -52,6 +52,33 @@ else()
   message(STATUS "Skipped: there is no C++ compiler")
 endif()
 
+# Man pages and completion, which the tools print: the installed ones print the same.
+file(GLOB tools RELATIVE ${prefix}/bin ${prefix}/bin/*)
+if(EXISTS ${BUILD}/manual)
+  list(LENGTH tools count)
+  if(NOT count EQUAL 4)
+    message(FATAL_ERROR "installed in bin: ${tools}, expected 4 tools")
+  endif()
+  foreach(tool ${tools})
+    foreach(file man/man1/${tool}.1:--man
+        bash-completion/completions/${tool}:--completion=bash
+        zsh/site-functions/_${tool}:--completion=zsh
+        fish/vendor_completions.d/${tool}.fish:--completion=fish)
+      string(REGEX MATCH "^[^:]*" path ${file})
+      string(REGEX REPLACE "^[^:]*:" "" option ${file})
+      file(READ ${prefix}/share/${path} installed)
+      run(${prefix}/bin/${tool} ${option})
+      if(NOT text STREQUAL installed)
+        message(FATAL_ERROR "share/${path} is not what ${tool} ${option} prints")
+      endif()
+    endforeach()
+  endforeach()
+  message(STATUS "man pages and completion: of ${tools}")
+else()
+  message(STATUS "Skipped: a build with sanitizers, for another machine or without tools has no "
+    "man pages")
+endif()
+
 # The Python module finds the libraries beside it.
 find_program(python python3)
 execute_process(COMMAND ${python} -c "import numpy" RESULT_VARIABLE no_numpy ERROR_QUIET)

@@ -27,6 +27,10 @@ struct tool_option {
 	/* a function that returns the names to choose from, the last one NULL; --help lists them after
 	 * the text */
 	const char *const *(*names)(void);
+	/* what completion offers besides: words as in choices, and FILE for the names of files, which
+	 * an argument with FILE in its name has by itself; and names as of `names` */
+	const char *offer;
+	const char *const *(*offer_names)(void);
 	size_t count; /* of a list: the offset of its length */
 	/* the commands or models that have the option, separated by blanks; NULL: all */
 	const char *only;
@@ -46,8 +50,9 @@ struct tool_option {
 #define TOOL_INTEGER(least, most) .read = tool_read_integer, .low = (least), .high = (most)
 #define TOOL_REAL(least, most) .read = tool_read_real, .low = (least), .high = (most)
 /* A method of halfgraph/order.h as text, or TOOL_ORIGINAL: the order in which the nodes came. */
-#define TOOL_ORDER .read = tool_read_order
+#define TOOL_ORDER .read = tool_read_order, .offer_names = tool_order_names
 #define TOOL_ORIGINAL "original"
+const char *const *tool_order_names(void);
 /* 2^53: up to here a double represents every integer exactly. */
 #define TOOL_WHOLE 9007199254740992.0
 

@@ -44,23 +44,33 @@ int tool_finish(const char *tool, int code)
 	return code ? code : TOOL_FAILED;
 }
 
-void tool_codes_print(FILE *out, const struct tool_codes *codes)
+int tool_codes_list(const struct tool_codes *codes, char failed[TOOL_CODE_TEXT],
+                    struct tool_row *row)
 {
-	enum { WIDTH = 4 };
-	char failed[160];
-	(void)snprintf(failed, sizeof failed,
+	int count = 0;
+	(void)snprintf(failed, TOOL_CODE_TEXT,
 	               "%sthe library or the machine failed, or an output could not be written to its "
 	               "end (disk full)",
 	               codes->failed ? codes->failed : "");
-	(void)fputs("\nexit code:\n", out);
-	tool_row_print(out, WIDTH, "0", codes->done);
-	tool_row_print(out, WIDTH, "1", failed);
-	tool_row_print(out, WIDTH, "2",
-	               "bad usage, bad input, or an output that cannot be written, found before the "
-	               "work begins");
+	row[count++] = (struct tool_row){"0", codes->done};
+	row[count++] = (struct tool_row){"1", failed};
+	row[count++] = (struct tool_row){"2", "bad usage, bad input, or an output that cannot be "
+	                                      "written, found before the work begins"};
 	if (codes->bad_run)
-		tool_row_print(out, WIDTH, "3", codes->bad_run);
-	tool_row_print(out, WIDTH, "130", codes->interrupted);
+		row[count++] = (struct tool_row){"3", codes->bad_run};
+	row[count++] = (struct tool_row){"130", codes->interrupted};
+	return count;
+}
+
+void tool_codes_print(FILE *out, const struct tool_codes *codes)
+{
+	enum { WIDTH = 4 };
+	struct tool_row row[TOOL_CODES];
+	char failed[TOOL_CODE_TEXT];
+	const int count = tool_codes_list(codes, failed, row);
+	(void)fputs("\nexit code:\n", out);
+	for (int k = 0; k < count; k++)
+		tool_row_print(out, WIDTH, row[k].name, row[k].text);
 }
 
 int tool_code_of(hg_status status)

@@ -20,6 +20,11 @@ enum tool_code {
  * it is in the library or the machine. */
 int tool_code_of(hg_status status);
 
+/* A row of a table of --help: its name, and what it is. */
+struct tool_row {
+	const char *name, *text;
+};
+
 /* What the codes mean in a tool, for --help. */
 struct tool_codes {
 	const char *done;
@@ -28,6 +33,11 @@ struct tool_codes {
 	const char *interrupted;
 };
 void tool_codes_print(FILE *out, const struct tool_codes *codes);
+/* The same as rows, row[TOOL_CODES], of which it returns the number. `failed` holds the text of one
+ * of them. */
+enum { TOOL_CODES = 5, TOOL_CODE_TEXT = 160 };
+int tool_codes_list(const struct tool_codes *codes, char failed[TOOL_CODE_TEXT],
+                    struct tool_row *row);
 
 /* Call this first in main, with its argv. From here on a signal ends the tool with
  * TOOL_INTERRUPTED (watch.h). It makes waiting OpenMP threads sleep soon, unless the

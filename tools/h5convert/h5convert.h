@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
+#include "about.h"
 #include "halfgraph/data.h"
 
 /* The most positional encodings of one run. */
@@ -44,7 +45,8 @@ struct options {
 /* Returns 0, or -1 with one line in message. options->inputs is a new array of pointers into argv,
  * which the caller frees. */
 int options_parse(int argc, char **argv, struct options *options, char *message);
-void options_help(void);
+/* What --help and the man page say. */
+extern const struct tool_about options_about;
 
 /* Returns 0 where --split is none of its forms. */
 int split_parse(const char *text, struct split *split);

@@ -301,11 +301,13 @@ int main(int argc, char **argv)
 	char message[HG_DATA_MESSAGE] = "";
 	int code = TOOL_DONE;
 	tool_begin(argv);
+	if (tool_describes(&options_about, argc, argv, &code))
+		return tool_finish("h5convert", code);
 	if (options_parse(argc, argv, &options, message) != 0) {
 		tool_say("h5convert", "%s", message);
 		code = TOOL_BAD_INPUT;
 	} else if (options.help) {
-		options_help();
+		tool_help_print(stdout, &options_about);
 	} else if (options.version) {
 		printf("h5convert (HalfGraph) %s\n", hg_version_string());
 	} else if (options.list_formats) {

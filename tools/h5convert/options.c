@@ -5,20 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "about.h"
 #include "commandline.h"
 #include "h5convert.h"
 #include "tool.h"
 
 #define AT(field) offsetof(struct options, field)
 
+/* The formats of --from. */
+static const char *const *format_names(void)
+{
+	enum { MOST = 31 };
+	static const char *name[MOST + 1]; /* the last one stays NULL */
+	size_t count = 0;
+	const hg_importer *importers = hg_importers(&count);
+	for (size_t k = 0; k < count && k < MOST; k++)
+		name[k] = importers[k].name;
+	return name;
+}
+
 static const struct tool_option table[] = {
     {"--from", "FORMAT",
      "format of the inputs (--list-formats); default: what the first one looks like", AT(from),
-     TOOL_TEXT},
+     TOOL_TEXT, .offer_names = format_names},
     {"--header", "yes|no|auto",
      "edge lists: is the first line a header with counts? auto (default): yes if the counts fit",
      AT(header), TOOL_CHOICE("auto|yes|no")},
-    {"-o", "OUT.h5", "file to write; it appears complete or not at all", AT(output), TOOL_TEXT},
+    {"-o", "OUT.h5", "file to write; it appears complete or not at all", AT(output), TOOL_TEXT,
+     .offer = "FILE"},
     {"--export", "npz",
      "write a numpy archive, which numpy.load opens and h5convert reads back bit for bit; without "
      "-o the last file is the output",
@@ -29,7 +43,7 @@ static const struct tool_option table[] = {
      "features of the nodes: a file (.npy, or text with a row of numbers per node, by id where a "
      "heading begins with id or node_id), degree, one-hot-degree or constant; with --synthetic "
      "planted their number (64)",
-     AT(features), TOOL_TEXT},
+     AT(features), TOOL_TEXT, .offer = "degree|one-hot-degree|constant|FILE"},
     {"--labels", "FILE",
      "labels, one whole number per node or graph (.npy or text, also by id; below 0: none); other "
      "numbers are real targets",
@@ -38,7 +52,7 @@ static const struct tool_option table[] = {
      "a file with train, val, test or none (or 0, 1, 2, -1) per node or graph; random:A/B/C, "
      "fractions; per-class:A/B/C, numbers, of which one may be rest; folds:K, for hg-train "
      "--folds; :S after them, or --seed S, draws another",
-     AT(split), TOOL_TEXT},
+     AT(split), TOOL_TEXT, .offer = "FILE"},
     {"--target", "NAME|K",
      "keep one column of the real targets, by its name or its number from 0, to train on",
      AT(target), TOOL_TEXT},
@@ -112,43 +126,51 @@ static const struct tool_option table[] = {
 };
 #define OPTIONS (sizeof table / sizeof table[0])
 
-void options_help(void)
-{
-	puts("h5convert: converts graph datasets to HalfGraph's HDF5 format\n\n"
-	     "  h5convert [--from FORMAT] INPUT... -o OUT.h5 [transforms]\n"
-	     "  h5convert --synthetic planted -o OUT.h5 [--nodes N ...]\n"
-	     "  h5convert --export npz INPUT... OUT.npz [transforms]\n"
-	     "  h5convert --inspect FILE.h5 [--json]\n"
-	     "  h5convert --check FILE [--json]\n"
-	     "  h5convert --seal FILE.h5\n\n"
-	     "Examples\n"
-	     "  h5convert --from npz cora.npz --row-normalize -o cora.h5\n"
-	     "  h5convert --from npz amazon_computers.npz --symmetrize --largest-component -o "
-	     "computers.h5\n"
-	     "  h5convert MUTAG.zip --fold 0/10 -o mutag.h5\n"
-	     "  h5convert cora.h5 --positional random-walk:16 -o walks.h5\n"
-	     "  h5convert --from edges soc-Epinions1.txt.gz --symmetrize -o epinions.h5\n"
-	     "  h5convert web.txt.gz --features degree --labels topics.csv --split random:0.6/0.2/0.2 "
-	     "-o "
-	     "web.h5\n"
-	     "  h5convert --synthetic planted --scale 32 --features-dtype f16 -o planted.h5\n"
-	     "  h5convert planted.h5 --reorder auto -o ordered.h5\n"
-	     "  h5convert --export npz planted.h5 planted.npz\n"
-	     "  h5convert --inspect planted.h5\n"
-	     "  h5convert --check planted.h5\n\n"
-	     "Options");
-	tool_options_print(stdout, table, OPTIONS, 1);
-	puts("\nTraining on reordered nodes gives the same results up to rounding. With dropout, which "
-	     "draws by\n"
-	     "position, the run differs as with another seed.\n");
-	puts("Transforms are applied in the order of this list, whatever the order on the command "
-	     "line.");
-	tool_codes_print(
-	    stdout, &(struct tool_codes){
-	                .done = "done; with --check: the dataset is fit",
-	                .bad_run = "--check: fp16 loses data, or training cannot learn what it should",
-	                .interrupted = "interrupted; no file is left"});
-}
+static const struct tool_part parts[] = {
+    {.title = "notes",
+     .text = "Transforms are applied in the order of the options above, whatever that on the "
+             "command line.\n"
+             "\n"
+             "Training on reordered nodes gives the same results up to rounding. With dropout, "
+             "which draws by\n"
+             "position, the run differs as with another seed.\n"}};
+
+const struct tool_about options_about = {
+    .tool = "h5convert",
+    .summary = "convert graph datasets to HalfGraph's HDF5 format",
+    .usage = "[--from FORMAT] INPUT... -o OUT.h5 [transforms]\n"
+             "--synthetic planted -o OUT.h5 [--nodes N ...]\n"
+             "--export npz INPUT... OUT.npz [transforms]\n"
+             "--inspect FILE.h5 [--json]\n"
+             "--check FILE [--json]\n"
+             "--seal FILE.h5\n",
+    .text = "Converts graph datasets to HalfGraph's HDF5 format, generates one, or describes and "
+            "checks one.\n",
+    .examples =
+        "  h5convert --from npz cora.npz --row-normalize -o cora.h5\n"
+        "  h5convert --from npz amazon_computers.npz --symmetrize --largest-component -o "
+        "computers.h5\n"
+        "  h5convert MUTAG.zip --fold 0/10 -o mutag.h5\n"
+        "  h5convert cora.h5 --positional random-walk:16 -o walks.h5\n"
+        "  h5convert --from edges soc-Epinions1.txt.gz --symmetrize -o epinions.h5\n"
+        "  h5convert web.txt.gz --features degree --labels topics.csv --split random:0.6/0.2/0.2 "
+        "-o "
+        "web.h5\n"
+        "  h5convert --synthetic planted --scale 32 --features-dtype f16 -o planted.h5\n"
+        "  h5convert planted.h5 --reorder auto -o ordered.h5\n"
+        "  h5convert --export npz planted.h5 planted.npz\n"
+        "  h5convert --inspect planted.h5\n"
+        "  h5convert --check planted.h5\n",
+    .part = parts,
+    .parts = 1,
+    .options = table,
+    .count = OPTIONS,
+    .owners = 1,
+    .codes = {.done = "done; with --check: the dataset is fit",
+              .bad_run = "--check: fp16 loses data, or training cannot learn what it should",
+              .interrupted = "interrupted; no file is left"},
+    .files = 1,
+};
 
 /* One part of --positional, "laplacian:8". Returns its length, or 0. */
 static size_t parse_encoding(const char *text, hg_positional *kind, int64_t *columns)

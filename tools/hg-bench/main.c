@@ -12,22 +12,10 @@
 struct command {
 	hg_status (*run_command)(struct bench *b);
 };
-static const struct command_name names[] = {
-    {"spmm", "one aggregation, Y = A X, beside the gather ceiling of this device"},
-    {"sddmm", "a number for each edge from the rows of its ends: dot product, and sum"},
-    {"gemm", "the dense products of a layer: forward, dX, dW"},
-    {"edge-softmax", "softmax over the edges of each row, forward and backward"},
-    {"attention",
-     "aggregation by a softmax of scores, forward and backward, beside as many gathers"},
-    {"epoch", "whole training epochs: time, time of each op, memory beside the plan"},
-    {"step", "the same where a step is short: on cora-like, many steps a sample"},
-    {"ops", "every op of the library on its first sample, forward and backward (its results are "
-            "checked by the tests, not here)"},
-};
 static const struct command commands[] = {{bench_spmm},         {bench_sddmm},     {bench_gemm},
                                           {bench_edge_softmax}, {bench_attention}, {bench_epoch},
                                           {bench_epoch},        {bench_ops}};
-#define COMMANDS (int)(sizeof names / sizeof names[0])
+_Static_assert(sizeof commands / sizeof *commands == COMMANDS, "each has a name");
 #define STEP 6
 
 static const struct device *device_of(const hg_context *ctx)
@@ -99,11 +87,14 @@ int main(int argc, char **argv)
 {
 	struct bench b = {.report.file = -1};
 	tool_begin(argv);
-	int code = options_parse(argc, argv, names, COMMANDS, &b.options);
+	int code;
+	if (tool_describes(&options_about, argc, argv, &code))
+		return tool_finish("hg-bench", code);
+	code = options_parse(argc, argv, &b.options);
 	if (!code && b.options.help) {
-		options_help(names, COMMANDS);
+		tool_help_print(stdout, &options_about);
 	} else if (!code) {
-		const struct variant_list *variants = variants_of(names[b.options.command].name);
+		const struct variant_list *variants = variants_of(command_names[b.options.command].name);
 		const int list = variants && strcmp(b.options.variant, "list") == 0;
 		defaults(&b.options);
 		b.policy = &b.options.policy[0];

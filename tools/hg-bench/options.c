@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "about.h"
 #include "commandline.h"
 #include "graphs.h"
 #include "halfgraph/model.h"
@@ -84,11 +85,36 @@ static int scores_read(struct tool_line *line, const struct tool_option *o, cons
 	return 0;
 }
 
+const struct tool_row command_names[COMMANDS] = {
+    {"spmm", "one aggregation, Y = A X, beside the gather ceiling of this device"},
+    {"sddmm", "a number for each edge from the rows of its ends: dot product, and sum"},
+    {"gemm", "the dense products of a layer: forward, dX, dW"},
+    {"edge-softmax", "softmax over the edges of each row, forward and backward"},
+    {"attention",
+     "aggregation by a softmax of scores, forward and backward, beside as many gathers"},
+    {"epoch", "whole training epochs: time, time of each op, memory beside the plan"},
+    {"step", "the same where a step is short: on cora-like, many steps a sample"},
+    {"ops", "every op of the library on its first sample, forward and backward (its results are "
+            "checked by the tests, not here)"},
+};
+
+/* The synthetic graphs of --graph. */
+static const char *const *graph_names(void)
+{
+	enum { GRAPHS = 31 };
+	static const char *name[GRAPHS + 1]; /* the last one stays NULL */
+	int count;
+	const struct named_graph *graph = graph_list(&count);
+	for (int k = 0; k < count && k < GRAPHS; k++)
+		name[k] = graph[k].name;
+	return name;
+}
+
 #define AT(field) offsetof(struct options, field)
 static const struct tool_option table[] = {
     {"--graph", "NAME|FILE.h5",
-     "a synthetic graph (below) or a dataset's graph (tiny; step: cora-like)", AT(graph),
-     TOOL_TEXT},
+     "a synthetic graph (below) or a dataset's graph (tiny; step: cora-like)", AT(graph), TOOL_TEXT,
+     .offer_names = graph_names},
     {"--features", "LIST",
      "widths over all heads (32,64,128; attention: 64,128); epoch, step and gemm: of the input "
      "(the graph's own)",
@@ -102,7 +128,7 @@ static const struct tool_option table[] = {
     {"--score", "LIST",
      "how attention scores an edge: some of add (GAT), dot (graph transformer), cosine (AGNN), "
      "add-v2 (GATv2), or all (default)",
-     AT(scores), .read = scores_read, .only = "attention"},
+     AT(scores), .read = scores_read, .offer = "add|dot|cosine|add-v2|all", .only = "attention"},
     {"--dropout", "P", "the probability that attention drops a weight (0)", AT(dropout),
      TOOL_REAL(0, 0.999), .only = "attention"},
     {"--separate", NULL,
@@ -114,10 +140,10 @@ static const struct tool_option table[] = {
      "the current one",
      AT(reorder), TOOL_ORDER, .only = "spmm sddmm attention epoch step"},
     {"--precision", "LIST", "some of fp16 (default), fp32, fp16-discretized, fp16-naive",
-     AT(policy), .read = policies_read},
+     AT(policy), .read = policies_read, .offer = "fp16|fp32|fp16-discretized|fp16-naive"},
     {"--variant", "NAME|all",
      "variant of the kernel, of dot products for sddmm (--variant list prints them)", AT(variant),
-     TOOL_TEXT, .only = "spmm sddmm"},
+     TOOL_TEXT, .offer = "all|list", .only = "spmm sddmm"},
     {"--algorithms", NULL,
      "measure each product also with every algorithm that the library proposes", AT(algorithms),
      TOOL_FLAG, .only = "gemm"},
@@ -126,9 +152,9 @@ static const struct tool_option table[] = {
     {"--norm", "NAME", "degree normalisation: right (default, the mean), none, left, both, in",
      AT(norm), TOOL_CHOICE("none|left|right|both|in"), .only = "spmm"},
     {"--peer", "cusparse", "also measure cuSPARSE, in f32 and f16, with every algorithm", AT(peer),
-     TOOL_TEXT, .only = "spmm sddmm"},
+     TOOL_TEXT, .offer = "cusparse", .only = "spmm sddmm"},
     {"--model", "NAME", "the model (gcn), or all of them", AT(model), TOOL_TEXT,
-     .names = hg_model_names, .only = "epoch step"},
+     .names = hg_model_names, .offer = "all", .only = "epoch step"},
     {"--hidden", "N", "width of the hidden layer (64)", AT(hidden), TOOL_INTEGER(1, 65536),
      .only = "gemm epoch step"},
     {"--layers", "N", "depth of the model (2)", AT(layers), TOOL_INTEGER(1, 1000),
@@ -171,9 +197,9 @@ static int command_read(struct tool_line *line, const char *word)
 	struct options *to = line->to;
 	if (to->command >= 0)
 		return tool_refuse(line, "unexpected argument \"%s\" after %s", word,
-		                   to->commands[to->command].name);
-	for (int c = 0; c < to->command_count; c++)
-		if (strcmp(word, to->commands[c].name) == 0)
+		                   command_names[to->command].name);
+	for (int c = 0; c < COMMANDS; c++)
+		if (strcmp(word, command_names[c].name) == 0)
 			to->command = c;
 	return to->command >= 0 ? 0 : tool_refuse(line, "cannot measure \"%s\"", word);
 }
@@ -185,7 +211,7 @@ static int check_options(struct tool_line *line, const struct options *o)
 	char models[256];
 	if (o->command < 0)
 		return tool_refuse(line, "the command is missing, for example spmm");
-	const char *command = o->commands[o->command].name;
+	const char *command = command_names[o->command].name;
 	const struct tool_option *misfit = tool_misfit(line, command);
 	if (misfit)
 		return tool_refuse(line, "%s is for %s, not for %s", misfit->name, misfit->only, command);
@@ -205,8 +231,7 @@ static int check_options(struct tool_line *line, const struct options *o)
 	return 0;
 }
 
-int options_parse(int argc, char **argv, const struct command_name *commands, int count,
-                  struct options *to)
+int options_parse(int argc, char **argv, struct options *to)
 {
 	struct tool_line line = {.options = table, .count = OPTIONS, .to = to, .operand = command_read};
 	*to = (struct options){.command = -1,
@@ -218,8 +243,6 @@ int options_parse(int argc, char **argv, const struct command_name *commands, in
 	                       .norm = HG_NORM_RIGHT,
 	                       .lambda = 1.0,
 	                       .scores = SCORES_ALL};
-	to->commands = commands;
-	to->command_count = count;
 	to->policy[0] = hg_policy_fp16();
 	to->policies = 1;
 	if (tool_line_read(&line, argc, argv) == 0 && (to->help || check_options(&line, to) == 0))
@@ -229,43 +252,66 @@ int options_parse(int argc, char **argv, const struct command_name *commands, in
 	return TOOL_BAD_INPUT;
 }
 
-void options_help(const struct command_name *commands, int count)
+static int command_row(int k, struct tool_row *row)
 {
-	int graphs;
-	const struct named_graph *graph = graph_list(&graphs);
-	fputs("hg-bench: measures the speed of HalfGraph on this machine. Results of kernels are "
-	      "checked\n"
-	      "against f64 in the same run.\n\nUsage: hg-bench WHAT [options]\n\n",
-	      stdout);
-	for (int i = 0; i < count; i++)
-		tool_row_print(stdout, 14, commands[i].name, commands[i].help);
-	fputs("\nOptions:\n", stdout);
-	tool_options_print(stdout, table, OPTIONS, 0);
-	fputs("\nGraphs:\n", stdout);
-	for (int i = 0; i < graphs; i++)
-		tool_row_print(stdout, 16, graph[i].name, graph[i].help);
-	fputs(
-	    "\nColumns:\n"
-	    "  ms         median (least .. most) of the samples\n"
-	    "  TB/s       all bytes that the op requests, those served by a cache included\n"
-	    "  roof       TB/s divided by the copy rate of this device, measured in the same run\n"
-	    "  gather     time divided by that of a kernel that only reads ids and gathers rows; "
-	    "attention:\n"
-	    "             by that of as many unweighted aggregations as the pass gathers matrices\n"
-	    "  unordered  the same for the graph in its original order, if --reorder moved its nodes\n"
-	    "  peer       time of the fastest peer divided by this time\n"
-	    "  err/bound  largest error divided by its bound, over about 2,000 rows in f64, the "
-	    "longest\n"
-	    "             row among them\n"
-	    "\nExamples:\n"
-	    "  hg-bench spmm --graph reddit-like --features 64 --peer cusparse --json results.json\n"
-	    "  hg-bench spmm --graph kron-21 --variant all\n"
-	    "  hg-bench sddmm --graph kron-21 --features 64 --heads 1 --variant all\n"
-	    "  hg-bench attention --graph ppa-like --score dot --features 128 --heads 1,8\n"
-	    "  hg-bench epoch --graph products-like --model all --precision fp16,fp32\n"
-	    "  hg-bench step --graph cora-like --model all\n",
-	    stdout);
-	tool_codes_print(stdout, &(struct tool_codes){.done = "done",
-	                                              .failed = "a result is wrong, ",
-	                                              .interrupted = "interrupted"});
+	if (k >= COMMANDS)
+		return 0;
+	*row = command_names[k];
+	return 1;
 }
+
+static int graph_row(int k, struct tool_row *row)
+{
+	int count;
+	const struct named_graph *graph = graph_list(&count);
+	if (k >= count)
+		return 0;
+	*row = (struct tool_row){graph[k].name, graph[k].help};
+	return 1;
+}
+
+static int column_row(int k, struct tool_row *row)
+{
+	static const struct tool_row columns[] = {
+	    {"ms", "median (least .. most) of the samples"},
+	    {"TB/s", "all bytes that the op requests, those served by a cache included"},
+	    {"roof", "TB/s divided by the copy rate of this device, measured in the same run"},
+	    {"gather", "time divided by that of a kernel that only reads ids and gathers rows; "
+	               "attention: by that of as many unweighted aggregations as the pass gathers "
+	               "matrices"},
+	    {"unordered", "the same for the graph in its original order, if --reorder moved its nodes"},
+	    {"peer", "time of the fastest peer divided by this time"},
+	    {"err/bound", "largest error divided by its bound, over about 2,000 rows in f64, the "
+	                  "longest row among them"}};
+	if (k >= (int)(sizeof columns / sizeof *columns))
+		return 0;
+	*row = columns[k];
+	return 1;
+}
+
+static const struct tool_part parts[] = {
+    {.title = "what", .rows = command_row, .width = 14, .before_list = 1},
+    {.title = "graphs", .rows = graph_row, .width = 16},
+    {.title = "columns", .rows = column_row, .width = 10}};
+
+const struct tool_about options_about = {
+    .tool = "hg-bench",
+    .summary = "measure the speed of HalfGraph on this machine",
+    .usage = "WHAT [options]\n",
+    .text = "Measures the speed of HalfGraph on this machine. Results of kernels are checked "
+            "against f64 in\n"
+            "the same run.\n",
+    .examples =
+        "  hg-bench spmm --graph reddit-like --features 64 --peer cusparse --json results.json\n"
+        "  hg-bench spmm --graph kron-21 --variant all\n"
+        "  hg-bench sddmm --graph kron-21 --features 64 --heads 1 --variant all\n"
+        "  hg-bench attention --graph ppa-like --score dot --features 128 --heads 1,8\n"
+        "  hg-bench epoch --graph products-like --model all --precision fp16,fp32\n"
+        "  hg-bench step --graph cora-like --model all\n",
+    .part = parts,
+    .parts = 3,
+    .options = table,
+    .count = OPTIONS,
+    .codes = {.done = "done", .failed = "a result is wrong, ", .interrupted = "interrupted"},
+    .words = command_row,
+};

@@ -3,23 +3,21 @@
 
 #include <stdint.h>
 
+#include "about.h"
 #include "halfgraph/ops_attention.h"
 #include "halfgraph/policy.h"
 
 #define MOST 16 /* values of one list */
 
-/* The names and help texts of the commands, in the order of options.command. */
-struct command_name {
-	const char *name, *help;
-};
+/* The commands, in the order of options.command. */
+enum { COMMANDS = 8 };
+extern const struct tool_row command_names[COMMANDS];
 
 /* The names of the scores of attention. */
 extern const char *const attention_scores[HG_SCORE_COUNT];
 
 /* The parsed command line. */
 struct options {
-	const struct command_name *commands;
-	int command_count;
 	int command; /* index into the table of commands */
 	const char *graph, *variant, *peer, *json, *model, *reorder;
 	hg_policy policy[MOST];
@@ -33,8 +31,8 @@ struct options {
 };
 
 /* Returns 0, or 2 after a sentence on stderr that names the option. */
-int options_parse(int argc, char **argv, const struct command_name *commands, int count,
-                  struct options *options);
-void options_help(const struct command_name *commands, int count);
+int options_parse(int argc, char **argv, struct options *options);
+/* What --help says, and the man page. */
+extern const struct tool_about options_about;
 
 #endif

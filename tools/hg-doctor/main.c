@@ -182,12 +182,16 @@ static int command_run(int argc, char **argv)
 {
 	static struct command command;
 	char message[512];
+	int code;
+	const struct tool_about about = options_about();
+	if (tool_describes(&about, argc, argv, &code))
+		return code;
 	if (options_parse(&command.options, argc, argv, message, sizeof message)) {
 		tool_say("hg-doctor", "%s", message);
 		return DOCTOR_BAD_INPUT;
 	}
 	if (command.options.help) {
-		options_help(stdout);
+		tool_help_print(stdout, &about);
 		return DOCTOR_HEALTHY;
 	}
 	if (command.options.version) {
@@ -196,7 +200,7 @@ static int command_run(int argc, char **argv)
 	}
 	/* Ctrl-C ends the training but not the report; this tool shows its own progress line */
 	watch_begin(0);
-	int code = prepare(&command);
+	code = prepare(&command);
 	if (code == DOCTOR_HEALTHY)
 		code = examine_run(&command);
 	if (json_end(&command))

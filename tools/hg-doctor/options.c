@@ -46,65 +46,72 @@ int options_parse(struct options *o, int argc, char **argv, char *message, size_
 	return bad;
 }
 
-void options_help(FILE *out)
+static const struct tool_part parts[] = {
+    {.title = "bad steps",
+     .text =
+         "A dynamic loss scale begins too high on purpose and falls until the gradients fit, and "
+         "a result\n"
+         "that overflows is then stored x 2^-k, or in fp32. The steps skipped for this are normal "
+         "and no\n"
+         "finding, unless the loss scale needs a quarter of the run for it. A step is bad\n"
+         "  - if it is skipped although the loss scale cannot fall further,\n"
+         "  - if it is the fifth in a row whose forward pass overflows and the run does not "
+         "recover,\n"
+         "  - if its loss is not finite and the run cannot recover (--precision fp16-naive),\n"
+         "  - if it is the last one and its loss is not finite, or nothing was learnt.\n"
+         "\n"
+         "A run in which nothing goes wrong is examined for silent faults: the first step, the "
+         "last one,\n"
+         "and the steps 1, 2, 4, 8, ... are replayed. A sum that is too large for its terms, "
+         "values that\n"
+         "are rounded to zero, running statistics that no column had, and an overflow without a "
+         "later\n"
+         "effect are findings, too, and so is an overflow in the evaluation at the end. A run "
+         "without a\n"
+         "finding is healthy. Its smallest headroom is reported: how many times the largest value "
+         "of any\n"
+         "fp16 tensor could double before it is infinite.\n"},
+    {.title = "notes",
+     .text = "Steps are counted from 0 since the weights were created, as in hg-train, whose "
+             "epochs begin\n"
+             "with 1 in every run.\n"
+             "\n"
+             "JSON lines have \"event\": \"step\", \"tensor\" (of the last replayed step), "
+             "\"finding\" and\n"
+             "\"summary\", and \"format\", the version of docs/json-lines.schema.json, which "
+             "describes every\n"
+             "field.\n"}};
+
+/* training_option_count is no constant, which the count of shared options would have to be. */
+struct tool_about options_about(void)
 {
-	fputs("usage: hg-doctor --data FILE.h5 --model NAME [options]\n"
-	      "\n"
-	      "Trains until a step goes bad, replays that step op by op beside the same ops in fp32, "
-	      "and\n"
-	      "reports what happened and what to do, then the op, the node, the sum, the cause and how "
-	      "it\n"
-	      "spread. The options of training are those of hg-train; the same options give the same "
-	      "training.\n"
-	      "\n"
-	      "  hg-doctor --data cora.h5 --model gcn\n"
-	      "  hg-doctor --data planted.h5 --model gcn --norm right --precision fp16-naive \\\n"
-	      "    --html report.html\n"
-	      "  hg-doctor --data cora.h5 --model gat --json - | jq 'select(.event == \"finding\")'\n"
-	      "\n"
-	      "options:\n",
-	      out);
-	tool_options_print(out, training_options, training_option_count, 1);
-	tool_options_print(out, table, OPTIONS, 1);
-	fputs(
-	    "\n"
-	    "When is a step bad? A dynamic loss scale begins too high on purpose and falls until "
-	    "the\n"
-	    "gradients fit, and a result that overflows is then stored x 2^-k, or in fp32. The steps "
-	    "skipped\n"
-	    "for this are normal and no finding, unless the loss scale needs a quarter of the run "
-	    "for it. A\n"
-	    "step is bad\n"
-	    "  - if it is skipped although the loss scale cannot fall further,\n"
-	    "  - if it is the fifth in a row whose forward pass overflows and the run does not "
-	    "recover,\n"
-	    "  - if its loss is not finite and the run cannot recover (--precision fp16-naive),\n"
-	    "  - if it is the last one and its loss is not finite, or nothing was learnt.\n"
-	    "\n"
-	    "A run in which nothing goes wrong is examined for silent faults: the first step, the "
-	    "last one,\n"
-	    "and the steps 1, 2, 4, 8, ... are replayed. A sum that is too large for its terms, "
-	    "values that\n"
-	    "are rounded to zero, running statistics that no column had, and an overflow without a "
-	    "later\n"
-	    "effect are findings, too, and so is an overflow in the evaluation at the end. A run "
-	    "without a\n"
-	    "finding is healthy. Its smallest headroom is reported: how many times the largest value "
-	    "of any\n"
-	    "fp16 tensor could double before it is infinite.\n"
-	    "\n"
-	    "Steps are counted from 0 since the weights were created, as in hg-train, whose epochs "
-	    "begin\n"
-	    "with 1 in every run.\n"
-	    "\n"
-	    "JSON lines have \"event\": \"step\", \"tensor\" (of the last replayed step), "
-	    "\"finding\" and\n"
-	    "\"summary\", and \"format\", the version of docs/json-lines.schema.json, which describes "
-	    "every\n"
-	    "field.\n",
-	    out);
-	tool_codes_print(out, &(struct tool_codes){.done = "healthy",
-	                                           .bad_run = "findings",
-	                                           .interrupted = "interrupted by Ctrl-C, TERM or HUP "
-	                                                          "(the reports so far are written)"});
+	return (struct tool_about){
+	    .tool = "hg-doctor",
+	    .summary = "explain what goes wrong in a training in half precision",
+	    .usage = "--data FILE.h5 --model NAME [options]\n",
+	    .text =
+	        "Trains until a step goes bad, replays that step op by op beside the same ops in fp32, "
+	        "and\n"
+	        "reports what happened and what to do, then the op, the node, the sum, the cause and "
+	        "how it\n"
+	        "spread. The options of training are those of hg-train; the same options give the same "
+	        "training.\n",
+	    .examples =
+	        "  hg-doctor --data cora.h5 --model gcn\n"
+	        "  hg-doctor --data planted.h5 --model gcn --norm right --precision fp16-naive \\\n"
+	        "    --html report.html\n"
+	        "  hg-doctor --data cora.h5 --model gat --json - | jq 'select(.event == "
+	        "\"finding\")'\n",
+	    .part = parts,
+	    .parts = 2,
+	    .options = table,
+	    .shared = training_options,
+	    .count = OPTIONS,
+	    .shared_count = training_option_count,
+	    .owners = 1,
+	    .codes = {.done = "healthy",
+	              .bad_run = "findings",
+	              .interrupted = "interrupted by Ctrl-C, TERM or HUP (the reports so far are "
+	                             "written)"},
+	};
 }

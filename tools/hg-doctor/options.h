@@ -1,6 +1,7 @@
 #ifndef HG_DOCTOR_OPTIONS_H
 #define HG_DOCTOR_OPTIONS_H
 
+#include "about.h"
 #include "tool.h"
 #include "training.h"
 
@@ -21,6 +22,7 @@ struct options {
 
 /* Returns 0, or -1 with one line that names the option in `message`. */
 int options_parse(struct options *o, int argc, char **argv, char *message, size_t size);
-void options_help(FILE *out);
+/* What --help and the man page say. */
+struct tool_about options_about(void);
 
 #endif

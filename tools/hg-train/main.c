@@ -367,12 +367,16 @@ static int command_finish(struct command *c, int code)
 static int command_run(struct command *c, int argc, char **argv)
 {
 	char message[512];
+	int code;
+	const struct tool_about about = options_about();
+	if (tool_describes(&about, argc, argv, &code))
+		return code;
 	if (options_parse(&c->options, argc, argv, message, sizeof message)) {
 		tool_say("hg-train", "%s", message);
 		return TOOL_BAD_INPUT;
 	}
 	if (c->options.help) {
-		options_help(stdout);
+		tool_help_print(stdout, &about);
 		return TOOL_DONE;
 	}
 	if (c->options.version) {
@@ -385,7 +389,7 @@ static int command_run(struct command *c, int argc, char **argv)
 		return compare_run(&c->options);
 	if (!options_train(&c->options))
 		return predict_run(&c->options);
-	int code = command_prepare(c);
+	code = command_prepare(c);
 	/* --continue may leave nothing to do */
 	if (code == TOOL_DONE && c->results.config.epochs > 0)
 		code = seeds_run(c);

@@ -313,55 +313,62 @@ int options_parse(struct options *o, int argc, char **argv, char *message, size_
 	return bad;
 }
 
-void options_help(FILE *out)
+static const struct tool_part parts[] = {
+    {.title = "notes",
+     .text = "A step whose gradients overflow is skipped, and the loss scale is lowered. That is "
+             "normal in the\n"
+             "first few steps. Ctrl-C ends the training after the current epoch; the summary "
+             "covers the epochs\n"
+             "that were done, and tells where --save wrote the state and how to continue from it. "
+             "A second\n"
+             "Ctrl-C ends the program at once, but never while it writes a file.\n"
+             "\n"
+             "Epochs are counted from 1 in every run. Steps are counted from 0 since the weights "
+             "were created,\n"
+             "over all resumed runs: without --resume and --batch-size, epoch 5 is step 4. "
+             "Findings and hg-doctor\n"
+             "name steps; the JSON lines of epochs have both numbers.\n"}};
+
+/* training_option_count is no constant, which the count of shared options would have to be. */
+struct tool_about options_about(void)
 {
-	fputs(
-	    "usage: hg-train --data FILE.h5 --model NAME [options]\n"
-	    "\n"
-	    "Trains a graph neural network on all nodes at once, or in batches of graphs, and reports "
-	    "the test\n"
-	    "accuracy, or another metric, at the epoch with the best validation value. State tensors "
-	    "have the\n"
-	    "chosen precision; master weights are always fp32.\n"
-	    "\n"
-	    "  h5convert --from npz cora.npz -o cora.h5\n"
-	    "  hg-train --data cora.h5 --model gcn --seeds 10\n"
-	    "  hg-train --data cora.h5 --model gcn --seeds 10 --precision fp32    for comparison\n"
-	    "  hg-train --data cora.h5 --model gat --json - | jq .loss\n"
-	    "  hg-train --data proteins.h5 --model gin --folds --validate held-out\n"
-	    "  hg-train --data zinc.h5 --model gin --task regression --metric mae --batch-size 128\n"
-	    "  hg-train --data cora.h5 --model gat --save gat.h5\n"
-	    "  hg-train --data cora.h5 --model gat --resume gat.h5\n"
-	    "  hg-train --evaluate cora.h5 --checkpoint gat.h5\n"
-	    "  hg-train --data cora.h5 --model gat --html gat.html --json gat.jsonl\n"
-	    "  hg-train --html both.html --compare gcn.jsonl gat.jsonl\n"
-	    "  hg-train --predict other.h5 --checkpoint gat.h5 -o classes.csv\n"
-	    "\n"
-	    "options:\n",
-	    out);
-	tool_options_print(out, training_options, training_option_count, 1);
-	tool_options_print(out, table, OPTIONS, 1);
-	fputs("\n"
-	      "A step whose gradients overflow is skipped, and the loss scale is lowered. That is "
-	      "normal in the\n"
-	      "first few steps. Ctrl-C ends the training after the current epoch; the summary covers "
-	      "the epochs\n"
-	      "that were done, and tells where --save wrote the state and how to continue from it. A "
-	      "second\n"
-	      "Ctrl-C ends the program at once, but never while it writes a file.\n"
-	      "\n"
-	      "Epochs are counted from 1 in every run. Steps are counted from 0 since the weights were "
-	      "created,\n"
-	      "over all resumed runs: without --resume and --batch-size, epoch 5 is step 4. Findings "
-	      "and hg-doctor\n"
-	      "name steps; the JSON lines of epochs have both numbers.\n",
-	      out);
-	tool_codes_print(
-	    out,
-	    &(struct tool_codes){
-	        .done = "done",
-	        .bad_run = "done, but a last loss is not a number or nothing was learnt: every step "
-	                   "was skipped, or every gradient was 0 with a loss that is not 0, or, "
-	                   "from fresh weights, none of more than 20 losses is below the first",
-	        .interrupted = "interrupted by Ctrl-C, TERM or HUP (summary printed, --save done)"});
+	return (struct tool_about){
+	    .tool = "hg-train",
+	    .summary = "train graph neural networks in half precision",
+	    .usage = "--data FILE.h5 --model NAME [options]\n",
+	    .text = "Trains a graph neural network on all nodes at once, or in batches of graphs, and "
+	            "reports the test\n"
+	            "accuracy, or another metric, at the epoch with the best validation value. State "
+	            "tensors have the\n"
+	            "chosen precision; master weights are always fp32.\n",
+	    .examples =
+	        "  h5convert --from npz cora.npz -o cora.h5\n"
+	        "  hg-train --data cora.h5 --model gcn --seeds 10\n"
+	        "  hg-train --data cora.h5 --model gcn --seeds 10 --precision fp32    for comparison\n"
+	        "  hg-train --data cora.h5 --model gat --json - | jq .loss\n"
+	        "  hg-train --data proteins.h5 --model gin --folds --validate held-out\n"
+	        "  hg-train --data zinc.h5 --model gin --task regression --metric mae --batch-size "
+	        "128\n"
+	        "  hg-train --data cora.h5 --model gat --save gat.h5\n"
+	        "  hg-train --data cora.h5 --model gat --resume gat.h5\n"
+	        "  hg-train --evaluate cora.h5 --checkpoint gat.h5\n"
+	        "  hg-train --data cora.h5 --model gat --html gat.html --json gat.jsonl\n"
+	        "  hg-train --html both.html --compare gcn.jsonl gat.jsonl\n"
+	        "  hg-train --predict other.h5 --checkpoint gat.h5 -o classes.csv\n",
+	    .part = parts,
+	    .parts = 1,
+	    .options = table,
+	    .shared = training_options,
+	    .count = OPTIONS,
+	    .shared_count = training_option_count,
+	    .owners = 1,
+	    .codes = {.done = "done",
+	              .bad_run =
+	                  "done, but a last loss is not a number or nothing was learnt: every step "
+	                  "was skipped, or every gradient was 0 with a loss that is not 0, or, "
+	                  "from fresh weights, none of more than 20 losses is below the first",
+	              .interrupted =
+	                  "interrupted by Ctrl-C, TERM or HUP (summary printed, --save done)"},
+	    .files = 1, /* of --compare */
+	};
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "about.h"
 #include "training.h"
 
 /* The most runs of --compare: as many as there are colours of curves. */
@@ -33,7 +34,7 @@ int options_parse(struct options *o, int argc, char **argv, char *message, size_
 void options_free(struct options *o);
 /* 1: a run is trained. 0: only a checkpoint is used (predict.h). */
 int options_train(const struct options *o);
-/* Print the text of --help. */
-void options_help(FILE *out);
+/* What --help and the man page say. */
+struct tool_about options_about(void);
 
 #endif

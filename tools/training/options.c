@@ -47,7 +47,7 @@ const struct tool_option training_options[] = {
     {"--class-weights", "WHAT",
      "balanced (a class counts the more the rarer it is in the training set), or a file with the "
      "weight of every class; with --loss bce: of the ones of every column",
-     AT(class_weights), TOOL_TEXT},
+     AT(class_weights), TOOL_TEXT, .offer = "balanced|FILE"},
     {"--label-smoothing", "X", "share of the loss that all classes have alike (0)",
      AT(label_smoothing), TOOL_REAL(0, BELOW_1)},
     {"--raw-targets", NULL,
