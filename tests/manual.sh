@@ -28,7 +28,7 @@ refused 'more options' '--completion is "", expected one of' --completion bash -
 
 # Every option, exactly.
 run 0 help --help
-sed -n 's/^  \(--*[a-z][-a-z]*\).*/\1/p' out >options
+sed -n 's/^  \(--*[a-z][-a-z0-9]*\).*/\1/p' out >options
 [ "$(wc -l <options)" -gt 15 ] || fail "--help lists $(wc -l <options) options"
 while read -r option; do
   roff=$(echo "$option" | sed 's/-/\\\\-/g')

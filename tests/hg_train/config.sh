@@ -71,7 +71,7 @@ refused 'off is for flags' '--hidden is "off", expected a whole number' --hidden
 
 # Every option of --help can be in a file, but for those of the command line alone.
 run 0 help --help
-known=$(sed -n 's/^  --*\([a-z][a-z-]*\).*/\1/p' out)
+known=$(sed -n 's/^  --*\([a-z][a-z0-9-]*\).*/\1/p' out)
 [ "$(echo "$known" | wc -l)" -gt 40 ] || fail 'help: lists too few options'
 for name in $known; do
   case $name in h | config | save-config | help | version) continue ;; esac

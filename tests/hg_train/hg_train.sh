@@ -66,6 +66,20 @@ refused 'a negative weight' 'negative.csv: number 3 is "-3", expected one from 0
   --model gcn --class-weights negative.csv
 refused 'smoothing of labels' 'label_smoothing is 0.1, expected 0' --data both.h5 --model gcn \
   --loss bce --label-smoothing 0.1
+refused 'another optimiser' '--optimizer is "lion", expected one of adam|adamw|sgd' \
+  --data data.h5 --model gcn --optimizer lion
+refused 'momentum of adam' '--momentum is an option of --optimizer sgd, but the optimiser is adam' \
+  --data data.h5 --model gcn --momentum 0.9
+refused 'nesterov of adamw' '--nesterov is an option of --optimizer sgd, but .* is adamw' \
+  --data data.h5 --model gcn --optimizer adamw --nesterov
+for option in beta1 beta2 eps; do
+  refused "$option of sgd" "--$option is an option of --optimizer adam and adamw, but .* is sgd" \
+    --data data.h5 --model gcn --optimizer sgd --$option 0.5
+done
+refused 'nesterov alone' '--nesterov needs a --momentum above 0' --data data.h5 --model gcn \
+  --optimizer sgd --nesterov
+refused 'all momentum' '--momentum is "1", expected a number from 0 to 0.999999' --data data.h5 \
+  --model gcn --optimizer sgd --momentum 1
 refused 'schedule without its option' \
   '--lr-step is an option of --schedule step, but the schedule is cosine' --data data.h5 \
   --model gcn --schedule cosine --lr-step 3
@@ -357,6 +371,38 @@ run 0 whole --data data.h5 --model gcn --epochs 12 --schedule plateau --lr-patie
 cmp whole.ck part.ck || fail 'plateau: a resumed run differs'
 run 0 other --data data.h5 --model gcn --epochs 3 --schedule step --resume part.ck
 contains other err 'schedule.kind is plateau in .*, the run has step'
+
+# Optimisers: each takes its own options, is in the settings, and goes on as it would have.
+optimizers='adam --beta1 0.8 --eps 1e-6|adamw --beta2 0.99 --weight-decay 0.01|sgd --lr 0.3
+sgd --momentum 0.9 --lr 0.05|sgd --momentum 0.5 --nesterov --lr 0.05'
+echo "$optimizers" | tr '|' '\n' >optimizers
+while read -r optimizer; do
+  for epochs in 5 7; do
+    part=$([ $epochs = 5 ] || echo --resume part.ck)
+    run 0 part --data data.h5 --model gcn --epochs $epochs --optimizer $optimizer $part \
+      --save part.ck
+    [ ! -s err ] || fail "$optimizer: a part says $(cat err)"
+  done
+  run 0 whole --data data.h5 --model gcn --epochs 12 --optimizer $optimizer --save whole.ck \
+    --json whole.jsonl
+  cmp whole.ck part.ck || fail "$optimizer: a resumed run differs"
+  contains "$optimizer" whole.jsonl "\"optim.kind\":\"${optimizer%% *}\""
+  grep '"event":"epoch"' whole.jsonl | sed 's/.*"loss":\([^,]*\),.*/\1/' | tr '\n' ' ' >>losses
+  echo >>losses
+done <optimizers
+[ "$(sort -u losses | wc -l)" -eq "$(wc -l <optimizers)" ] || fail 'optimisers: the same losses'
+contains 'nesterov' whole.jsonl '"optim.nesterov":"1"'
+contains 'momentum' whole.jsonl '"optim.momentum":"0.5"'
+contains 'config' whole.jsonl '"config":{.*"optimizer":"sgd","momentum":0.5,"nesterov":true'
+run 0 'the same again' --config whole.jsonl --save again.ck --json again.jsonl
+cmp whole.ck again.ck || fail 'optimiser: another run from its own settings'
+run 0 adam --data data.h5 --model gcn --epochs 2 --save adam.ck
+run 0 'another beta' --data data.h5 --model gcn --epochs 2 --beta1 0.8 --resume adam.ck
+contains 'another beta' err 'optim.beta1'
+run 0 'adamw after adam' --data data.h5 --model gcn --epochs 2 --optimizer adamw --resume adam.ck
+contains 'adamw after adam' err 'optim.kind is adam in .*, the run has adamw'
+refused 'sgd after adam' 'has 2 moments' --data data.h5 --model gcn --epochs 2 --optimizer sgd \
+  --resume adam.ck
 
 # Threads without work soon sleep, unless the user says otherwise. libgomp prints what it has read
 # from the environment each time it is loaded; the last time is that of the process that trains.

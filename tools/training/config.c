@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "optimizer.h"
 #include "schedule.h"
 #include "task.h"
 #include "training.h"
@@ -68,9 +69,7 @@ hg_status training_config(const struct training *t, const hg_dataset *d, hg_trai
 	*config = hg_train_config_default(t->model);
 	model_make(t, &config->model);
 	training_set_int(&config->epochs, t->epochs);
-	training_set_float(&config->optim.lr, t->lr);
-	training_set_float(&config->optim.weight_decay, t->weight_decay);
-	training_set_float(&config->optim.clip_norm, t->clip);
+	optimizer_make(t, &config->optim);
 	schedule_make(t, &config->schedule);
 	config->step.eager = t->eager;
 	char why[HG_DATA_MESSAGE] = "";

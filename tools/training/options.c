@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "optimizer.h"
 #include "schedule.h"
 #include "task.h"
 #include "training.h"
@@ -98,7 +99,20 @@ const struct tool_option training_options[] = {
      TOOL_REAL(0, BELOW_1)},
     {"--attention-dropout", "P", "on the attention weights (0.6; gt 0)", AT(attention_dropout),
      TOOL_REAL(0, BELOW_1), .only = "gat gatv2 gt"},
-    {"--lr", "X", "learning rate of Adam (0.01; sgc 0.2)", AT(lr), TOOL_REAL(0, 1e6)},
+    {"--optimizer", "NAME",
+     "adam (default), adamw (Adam with a decay of the weights themselves), sgd (by the gradient "
+     "alone, or with --momentum)",
+     AT(optimizer), TOOL_WORD("adam|adamw|sgd")},
+    {"--momentum", "X", "--optimizer sgd: the share of its last update that is added (0)",
+     AT(momentum), TOOL_REAL(0, BELOW_1)},
+    {"--nesterov", NULL, "--optimizer sgd: Nesterov's form of --momentum", AT(nesterov), TOOL_FLAG},
+    {"--beta1", "X", "adam, adamw: what remains of the mean gradient in a step (0.9)", AT(beta1),
+     TOOL_REAL(0, BELOW_1)},
+    {"--beta2", "X", "adam, adamw: what remains of the mean squared gradient in a step (0.999)",
+     AT(beta2), TOOL_REAL(0, BELOW_1)},
+    {"--eps", "X", "adam, adamw: added to the root that divides the update (1e-8)", AT(eps),
+     TOOL_REAL(0, 1)},
+    {"--lr", "X", "learning rate (0.01; sgc 0.2)", AT(lr), TOOL_REAL(0, 1e6)},
     {"--schedule", "NAME",
      "what the learning rate does: constant (default), step (drops every --lr-step epochs), cosine "
      "(down to the end of the run), one-cycle (up and down), plateau (drops when the validation "
@@ -115,7 +129,8 @@ const struct tool_option training_options[] = {
      TOOL_INTEGER(0, 100000000)},
     {"--lr-least", "X", "no schedule goes below X --lr (0)", AT(lr_least), TOOL_REAL(0, 1)},
     {"--weight-decay", "X",
-     "L2 penalty (5e-4; sgc 1e-5; appnp 5e-3); for gcn and appnp on the first layer only",
+     "L2 penalty, of adamw a decay of the weights themselves (5e-4; sgc 1e-5; appnp 5e-3); for gcn "
+     "and appnp on the first layer only",
      AT(weight_decay), TOOL_REAL(0, 1e6)},
     {"--clip", "X", "scale all gradients down together if their norm is larger than X (never)",
      AT(clip), TOOL_REAL(1e-30, 1e30)},
@@ -141,7 +156,8 @@ void training_defaults(struct training *t)
 	t->fold = -1;
 	t->layers = t->hidden = t->heads = t->out_heads = t->hops = -1;
 	t->dropout = t->attention_dropout = t->lr = t->weight_decay = t->clip = t->lambda =
-	    t->teleport = t->loss_scale = t->lr_factor = t->lr_least = t->label_smoothing = (double)NAN;
+	    t->teleport = t->loss_scale = t->momentum = t->beta1 = t->beta2 = t->eps = t->lr_factor =
+	        t->lr_least = t->label_smoothing = (double)NAN;
 	t->warmup = t->lr_step = t->lr_patience = -1;
 }
 
@@ -156,7 +172,7 @@ int training_check(struct tool_line *line, const struct training *t)
 		return tool_refuse(line, "--steps and --epochs mean the same, expected one of them");
 	if (t->validate && t->fold < 0)
 		return tool_refuse(line, "--validate is for folds, and none was asked for");
-	if (task_check(line, t) || schedule_check(line, t))
+	if (task_check(line, t) || optimizer_check(line, t) || schedule_check(line, t))
 		return -1;
 	const struct tool_option *misfit = tool_misfit(line, t->model);
 	return misfit ? tool_refuse(line, "%s is an option of %s, but --model is %s", misfit->name,

@@ -11,12 +11,12 @@
 struct training {
 	const char *data, *model, *precision, *unproved, *device;
 	const char *norm, *aggregate, *feature_norm, *readout, *sparse_features, *row_normalize;
-	const char *task, *loss, *readout_layers, *schedule, *class_weights;
+	const char *task, *loss, *readout_layers, *optimizer, *schedule, *class_weights;
 	int64_t layers, hidden, heads, out_heads, hops, epochs, seed, threads;
 	int64_t warmup, lr_step, lr_patience;
 	double dropout, attention_dropout, lr, weight_decay, clip, lambda, teleport, loss_scale;
-	double lr_factor, lr_least, label_smoothing;
-	int no_self_loops, eager, raw_targets;
+	double momentum, beta1, beta2, eps, lr_factor, lr_least, label_smoothing;
+	int no_self_loops, eager, raw_targets, nesterov;
 	int64_t fold;         /* -1: the splits of the dataset */
 	const char *validate; /* NULL: next */
 };
