@@ -1,13 +1,14 @@
 #!/bin/sh
 # A run that is killed, again and again, at any moment, and continued by the same command, ends with
 # the same bits as one that was not: usage: kill.sh HG-TRAIN H5CONVERT DIRECTORY. HG_KILLS is how
-# often it is killed (5), HG_SEED decides when. A full disk leaves the old checkpoint as it was.
+# often it is killed (5), HG_BATCH_KILLS how often one in batches of graphs is (2), HG_SEED decides
+# when. A full disk leaves the old checkpoint as it was.
 # Everything is written below DIRECTORY.
 set -u
 [ $# -eq 3 ] || { echo "3 arguments, not $#"; exit 1; } # DIRECTORY is removed below
 train=$1 convert=$2 dir=$3
 tool=$train refusal=2
-kills=${HG_KILLS:-5} seed=${HG_SEED:-$(date +%s)}
+kills=${HG_KILLS:-5} batch_kills=${HG_BATCH_KILLS:-2} seed=${HG_SEED:-$(date +%s)}
 . "$(dirname "$0")/../tool.sh"
 rm -rf "$dir"
 mkdir -p "$dir"
@@ -19,7 +20,32 @@ echo "# seed $seed"
 "$convert" --synthetic planted --nodes 4000 --classes 4 --features 8 --degree 6 --hubs 1 \
   --hub-degree 3500 --scale 32 --seed 1 --features-dtype f16 --quiet -o hub.h5 || exit 1
 
+# graphs NAME LARGEST: 40 stars of 20 to 59 leaves, whose features are at most LARGEST and tell the
+# class of the graph.
+graphs() {
+  mkdir -p "$1"
+  awk -v name="$1/$1" -v largest="$2" 'BEGIN {
+    srand(1)
+    for (g = 1; g <= 40; g++) {
+      class = g % 2
+      print class >(name "_graph_labels.txt")
+      first = ++n
+      for (i = 0; i < 20 + g; i++) {
+        if (i) { n++; print first ", " n "\n" n ", " first >(name "_A.txt") }
+        print g >(name "_graph_indicator.txt")
+        print largest * (class + rand()) / 2 ", " largest * rand() >(name "_node_attributes.txt")
+      }
+    }
+  }'
+  "$convert" --from tu "$1" --split random:0.6/0.2/0.2 --quiet -o "$1.h5" || exit 1
+}
+graphs small 1
+graphs large 4000 # the sum at a star overflows
+
 # The options, and how many epochs there are.
+calm_batches='--data small.h5 --model gin --batch-size 5 --device cpu --seed 4 --eval-every 2'
+wild_batches='--data large.h5 --model gin --batch-size 5 --device cpu --dropout 0
+  --row-normalize off'
 calm='--data data.h5 --model gat --device cpu --seed 4 --eval-every 2'
 wild='--data hub.h5 --model gin --dropout 0 --device cpu'
 refused 'continue and save' '--continue and --save: expected one' $calm --continue a.h5 --save b.h5
@@ -33,7 +59,7 @@ refused 'damaged' 'bad.h5: not an HDF5 file' $calm --continue bad.h5
 [ "$(cat bad.h5)" = 'no checkpoint' ] || fail 'damaged: it was overwritten'
 
 # What is saved between overflows does not repeat them.
-for options in "$calm" "$wild"; do
+for options in "$calm" "$wild" "$calm_batches" "$wild_batches"; do
   run 0 'whole' $options --epochs 24 --save whole.h5
   rm -f parts.h5
   for epochs in 2 4 4 10 24; do
@@ -93,6 +119,8 @@ kill_often() {
 }
 kill_often $(((kills + 1) / 2)) $calm --epochs 40
 kill_often $((kills / 2)) $wild --epochs 20
+kill_often $(((batch_kills + 1) / 2)) $calm_batches --epochs 30
+kill_often $((batch_kills / 2)) $wild_batches --epochs 20
 
 # A full disk: the checkpoint is as before, the training goes on, and its end is a failure. With
 # room the same command finishes.

@@ -95,13 +95,18 @@ hg_status checkpoint_continue(struct options *o, int *epochs, FILE *text, char *
 	return status;
 }
 
-/* Not where the tapes are about to be recorded again: a run that resumes there would first repeat
- * the overflow. Not between two evaluations, because a resumed run counts them from its start. */
+/* Not between two evaluations, because a resumed run counts them from its start. Without batches
+ * not where the tapes are about to be recorded again: a run that resumes there would first repeat
+ * the overflow. With batches that is done after each step, before the epoch ends. */
 static int is_whole(const struct options *o, hg_train *train, const hg_train_event *event)
 {
 	hg_step_info last = HG_STEP_INFO_INIT;
-	return event->epoch % o->eval_every == 0 && event->step.reason != HG_STEP_SKIPPED_FORWARD &&
-	       !event->step.outgrown && hg_step_read(hg_train_step(train), 0, NULL, &last) >= 0 &&
+	if (event->epoch % o->eval_every != 0)
+		return 0;
+	if (o->batch_size > 0)
+		return 1;
+	return event->step.reason != HG_STEP_SKIPPED_FORWARD && !event->step.outgrown &&
+	       hg_step_read(hg_train_step(train), 0, NULL, &last) >= 0 &&
 	       /* of epochs that ran together, the state is that of the last */
 	       last.steps == event->step.steps;
 }

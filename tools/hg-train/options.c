@@ -237,9 +237,6 @@ static int check_options(struct tool_line *line, const struct options *o)
 		                   "%s needs steps that are the same in every epoch, and --batch-size "
 		                   "makes others of them",
 		                   o->doctor ? "--doctor" : "--together");
-	if (o->batch_size > 0 && (o->go_on || o->save_every))
-		return tool_refuse(line, "%s needs steps on all rows, and --batch-size makes others",
-		                   o->go_on ? "--continue" : "--save-every");
 	if (o->folds && one_run_only(o))
 		return tool_refuse(line,
 		                   "%s is for one run, but --folds trains every fold: --fold F "
