@@ -12,6 +12,7 @@ struct course {
 	double (*loss)(int step);
 	double gradient;
 	int steps;
+	int batches; /* of an epoch, whose event has the gradient of one of them */
 };
 
 static double falls(int step)
@@ -54,21 +55,23 @@ static double mends(int step)
 }
 
 static const struct course courses[] = {
-    {"falls", LEARNT, 0, 0, falls, 1, 200},
-    {"one step", LEARNT, 0, 0, falls, 1, 1},
-    {"one step, skipped", LEARNT_ALL_SKIPPED, 0, 1, falls, 1, 1},
-    {"every step skipped", LEARNT_ALL_SKIPPED, 0, 200, flat, 1, 200},
-    {"the scale calibrates", LEARNT, 0, 10, falls, 1, 200},
-    {"ends with infinity", LEARNT_NOT_FINITE, 0, 0, overflows, 1, 40},
-    {"mends", LEARNT, 0, 2, mends, 1, 40},
-    {"nothing but NaN", LEARNT_NOT_FINITE, 0, 2, mends, 1, 2},
-    {"no gradient", LEARNT_NO_GRADIENT, 0, 0, flat, 0, 5},
-    {"solved from the first", LEARNT, 0, 0, zero, 0, 200},
-    {"rises", LEARNT_NO_GAIN, 0, 0, rises, 1, LEARNT_STEPS + 1},
-    {"rises, too short to tell", LEARNT, 0, 0, rises, 1, LEARNT_STEPS},
-    {"rises, resumed", LEARNT, 1, 0, rises, 1, 200},
-    {"rises, then falls", LEARNT, 0, 0, hill, 1, LEARNT_STEPS + 1},
-    {"flat", LEARNT_NO_GAIN, 0, 0, flat, 1, 200},
+    {"falls", LEARNT, 0, 0, falls, 1, 200, 1},
+    {"one step", LEARNT, 0, 0, falls, 1, 1, 1},
+    {"one step, skipped", LEARNT_ALL_SKIPPED, 0, 1, falls, 1, 1, 1},
+    {"every step skipped", LEARNT_ALL_SKIPPED, 0, 200, flat, 1, 200, 1},
+    {"the scale calibrates", LEARNT, 0, 10, falls, 1, 200, 1},
+    {"ends with infinity", LEARNT_NOT_FINITE, 0, 0, overflows, 1, 40, 1},
+    {"mends", LEARNT, 0, 2, mends, 1, 40, 1},
+    {"nothing but NaN", LEARNT_NOT_FINITE, 0, 2, mends, 1, 2, 1},
+    {"no gradient", LEARNT_NO_GRADIENT, 0, 0, flat, 0, 5, 1},
+    {"no gradient in the last batch", LEARNT, 0, 0, flat, 0, 5, 3},
+    {"a batch an epoch, no gradient", LEARNT_NO_GRADIENT, 0, 0, flat, 0, 5, 1},
+    {"solved from the first", LEARNT, 0, 0, zero, 0, 200, 1},
+    {"rises", LEARNT_NO_GAIN, 0, 0, rises, 1, LEARNT_STEPS + 1, 1},
+    {"rises, too short to tell", LEARNT, 0, 0, rises, 1, LEARNT_STEPS, 1},
+    {"rises, resumed", LEARNT, 1, 0, rises, 1, 200, 1},
+    {"rises, then falls", LEARNT, 0, 0, hill, 1, LEARNT_STEPS + 1, 1},
+    {"flat", LEARNT_NO_GAIN, 0, 0, flat, 1, 200, 1},
 };
 
 static void losses_are_classified(void)
@@ -78,8 +81,9 @@ static void losses_are_classified(void)
 		struct learning l;
 		learning_begin(&l, c->resumed);
 		for (int step = 0; step < c->steps; step++) {
-			hg_train_event event = {.loss = c->loss(step)};
+			hg_train_event event = {.loss = c->loss(step), .steps = c->batches};
 			event.step.applied = step >= c->skipped_first;
+			event.skipped = event.step.applied ? 0 : event.steps;
 			event.step.grad_norm = event.step.applied ? c->gradient : (double)INFINITY;
 			learning_note(&l, &event);
 		}

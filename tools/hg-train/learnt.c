@@ -17,7 +17,9 @@ void learning_note(struct learning *l, const hg_train_event *event)
 	l->last = event->loss;
 	l->steps++;
 	l->applied += event->step.applied || event->skipped < event->steps;
-	l->moved += event->step.applied && event->step.grad_norm > 0;
+	/* an epoch in batches tells the gradient of one of its steps */
+	l->moved +=
+	    event->step.applied && (event->step.grad_norm > 0 || event->steps - event->skipped > 1);
 }
 
 enum learnt learning_verdict(const struct learning *l)

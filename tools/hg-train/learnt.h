@@ -10,7 +10,8 @@
  *
  *    the last loss is not a number
  *    every step was skipped                       no weight has changed
- *    every gradient was 0, and the loss is not    only weight decay has changed weights
+ *    every gradient was 0, and the loss is not    only weight decay has changed weights; where
+ *                                                 every epoch tells the gradient of all its steps
  *    no loss is below the first                   if the run began with fresh weights, made more
  *                                                 than LEARNT_STEPS steps, and its first loss is
  *                                                 not 0
