@@ -65,7 +65,6 @@ static const struct course courses[] = {
     {"nothing but NaN", LEARNT_NOT_FINITE, 0, 2, mends, 1, 2, 1},
     {"no gradient", LEARNT_NO_GRADIENT, 0, 0, flat, 0, 5, 1},
     {"no gradient in the last batch", LEARNT, 0, 0, flat, 0, 5, 3},
-    {"a batch an epoch, no gradient", LEARNT_NO_GRADIENT, 0, 0, flat, 0, 5, 1},
     {"solved from the first", LEARNT, 0, 0, zero, 0, 200, 1},
     {"rises", LEARNT_NO_GAIN, 0, 0, rises, 1, LEARNT_STEPS + 1, 1},
     {"rises, too short to tell", LEARNT, 0, 0, rises, 1, LEARNT_STEPS, 1},

@@ -30,7 +30,8 @@ struct command {
 	hg_status examination; /* the failure of the doctor, if any */
 	/* why a checkpoint was not read or written; "" if it was, or if none was requested */
 	char unread[HG_DATA_MESSAGE], unsaved[HG_DATA_MESSAGE];
-	/* why the ops of the first run were not timed; "" if they were, or need not be */
+	/* why the ops of the first run were not timed, or metrics of a run not computed; "" if they
+	 * were, or need not be */
 	char untimed[HG_DATA_MESSAGE];
 	/* why the run could not begin; "" if it did */
 	char refused[HG_DATA_MESSAGE];

@@ -45,16 +45,40 @@ int json_epoch(FILE *out, int64_t seed, int fold, const hg_train_config *config,
 	              fold_number(fold)));
 }
 
+/* All metrics of the task: {"accuracy": {"train": 0.9, "val": 0.8, "test": 0.8}, ...}, of one run,
+ * or as means over several with the deviation on the test set. NULL if memory ran out. */
+static json_t *metrics_object(const struct results *r, const struct metrics *m, int runs, int means)
+{
+	json_t *all = json_object();
+	int failed = !all;
+	for (int k = HG_METRIC_NONE + 1; k < METRICS && !failed && runs; k++) {
+		double mean[SETS], deviation[SETS];
+		if (!metrics_has((hg_metric)k, r->config.loss, r->config.model.out_features))
+			continue;
+		for (int set = 0; set < SETS; set++)
+			mean[set] = metrics_mean(m, runs, (hg_metric)k, set, &deviation[set]);
+		json_t *one = json_pack("{so so so}", "train", jsonl_number(mean[0]), "val",
+		                        jsonl_number(mean[1]), "test", jsonl_number(mean[2]));
+		if (means)
+			failed = json_object_set_new(one, "test_std", jsonl_number(deviation[2]));
+		failed |= json_object_set_new(all, hg_metric_name((hg_metric)k), one);
+	}
+	if (!failed)
+		return all;
+	json_decref(all);
+	return NULL;
+}
+
 /* What came of run `run`. */
 static json_t *run_object(const struct results *r, int run, const hg_train_report *p)
 {
-	return json_pack("{sI si si so so so so so sI so}", "seed", (json_int_t)results_seed(r, run),
-	                 "epochs", p->epochs_run, "best_epoch", p->best_epoch, "val_accuracy",
-	                 jsonl_number(p->best_val_accuracy), "test_accuracy",
-	                 jsonl_number(p->test_accuracy), "val_metric", jsonl_number(p->best_val_metric),
-	                 "test_metric", jsonl_number(p->test_metric), "final_loss",
-	                 jsonl_number(p->final_loss), "skipped", (json_int_t)p->steps_skipped, "fold",
-	                 fold_number(results_fold(r, run)));
+	return json_pack(
+	    "{sI si si so so so so so sI so so}", "seed", (json_int_t)results_seed(r, run), "epochs",
+	    p->epochs_run, "best_epoch", p->best_epoch, "val_accuracy",
+	    jsonl_number(p->best_val_accuracy), "test_accuracy", jsonl_number(p->test_accuracy),
+	    "val_metric", jsonl_number(p->best_val_metric), "test_metric", jsonl_number(p->test_metric),
+	    "final_loss", jsonl_number(p->final_loss), "skipped", (json_int_t)p->steps_skipped, "fold",
+	    fold_number(results_fold(r, run)), "metrics", metrics_object(r, &r->metrics[run], 1, 0));
 }
 
 int json_run(FILE *out, const struct results *r, const hg_train_report *report)
@@ -156,14 +180,15 @@ int json_summary(FILE *out, const struct results *r)
 	const struct statistics s = results_statistics(r);
 	const hg_model_config *m = &r->config.model;
 	json_t *o =
-	    json_pack("{ss ss ss ss ss ss si si sI sI so so ss ss so so so so}", "event", "summary",
+	    json_pack("{ss ss ss ss ss ss si si sI sI so so ss ss so so so so so}", "event", "summary",
 	              "version", hg_version_string(), "model", m->name, "precision",
 	              r->config.policy.name, "device", r->device == HG_DEVICE_CUDA ? "cuda" : "cpu",
 	              "device_name", r->device_name, "layers", m->layers, "hidden", m->hidden, "nodes",
 	              (json_int_t)r->nodes, "edges", (json_int_t)r->edges, "seeds", seeds(r), "folds",
 	              folds_object(r), "loss", task_loss_name(r->config.loss), "metric", metric_name(r),
 	              "test_metric_mean", jsonl_number(s.metric_mean), "test_metric_std",
-	              jsonl_number(s.metric_std), "data", data_name(r), "settings", settings(r));
+	              jsonl_number(s.metric_std), "data", data_name(r), "settings", settings(r),
+	              "metrics", metrics_object(r, r->metrics, r->runs, 1));
 	json_t *totals = json_pack(
 	    "{so so so sI sI sI sI sI so sb sb si si si si si so so so sb sb ss sb sb sI sI so}",
 	    "test_accuracy_mean", jsonl_number(s.accuracy_mean), "test_accuracy_std",

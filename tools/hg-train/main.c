@@ -145,6 +145,18 @@ static void run_note(struct command *c, double epoch_ms)
 		(void)timing_take(&c->options, c->train, epoch_ms, &r->timing, c->untimed);
 }
 
+/* All metrics of the run, whose results are printed even where this fails. */
+static void metrics_note(struct command *c, const hg_train_report *report)
+{
+	struct results *r = &c->results;
+	const hg_status status = metrics_take(&r->metrics[r->runs], c->train, c->dataset, report);
+	if (status < 0)
+		(void)snprintf(c->untimed, sizeof c->untimed, "%s",
+		               status == HG_ERR_NOMEM
+		                   ? hg_status_text(status)
+		                   : hg_context_error(hg_params_context(hg_train_params(c->train))));
+}
+
 static hg_status train_one(struct command *c, hg_context *ctx, const hg_device_data *data)
 {
 	struct results *r = &c->results;
@@ -187,6 +199,7 @@ static hg_status train_one(struct command *c, hg_context *ctx, const hg_device_d
 		r->left_out = report.epochs_run;
 	} else if (status >= 0) {
 		folds_next(&c->folds, &report);
+		metrics_note(c, &report);
 		if (c->results.several)
 			command_wrote(c, json_run(c->json.out, r, &report));
 		r->report[r->runs++] = report;
@@ -330,7 +343,9 @@ static int command_prepare(struct command *c)
 	c->results.cross = &c->folds;
 	c->results.report =
 	    calloc((size_t)c->options.seeds * (size_t)c->results.folds, sizeof *c->results.report);
-	if (!c->results.report ||
+	c->results.metrics =
+	    calloc((size_t)c->options.seeds * (size_t)c->results.folds, sizeof *c->results.metrics);
+	if (!c->results.report || !c->results.metrics ||
 	    folds_begin(&c->folds, c->options.folds ? c->dataset->folds : 0, training_held_out(t),
 	                c->options.seeds, c->results.config.epochs))
 		return report_error(NULL, HG_ERR_NOMEM);
@@ -359,6 +374,7 @@ static int command_finish(struct command *c, int code)
 	observed_free(&c->results.observed);
 	record_free(&c->results.record);
 	free(c->results.report);
+	free(c->results.metrics);
 	folds_free(&c->folds);
 	hg_dataset_free(c->dataset);
 	return code;

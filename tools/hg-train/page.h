@@ -36,6 +36,7 @@ void page_curves(FILE *out, const struct record *run, int runs, const char *note
 /* Every epoch as a row; of long runs some. */
 void page_epochs(FILE *out, const struct record *r);
 void page_seeds(FILE *out, const struct results *r);
+void page_metrics(FILE *out, const struct results *r);
 void page_judged(FILE *out, const struct results *r);
 /* Parts of page_judged. */
 void page_classes(FILE *out, const struct judged *j);

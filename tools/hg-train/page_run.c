@@ -189,6 +189,7 @@ void page_run_print(FILE *out, const void *results)
 	print_note(note, sizeof note, r);
 	page_curves(out, &r->record, 1, note);
 	page_seeds(out, r);
+	page_metrics(out, r);
 	page_judged(out, r);
 	page_times(out, &r->timing);
 	page_settings(out, r);

@@ -90,6 +90,11 @@ struct statistics results_statistics(const struct results *r)
 	return s;
 }
 
+int results_measured(const struct results *r)
+{
+	return r->tested ? 2 : 1;
+}
+
 static void add_number(struct record *record, const char *name, int64_t value)
 {
 	char text[24];
@@ -182,6 +187,30 @@ static void print_metric(const struct results *r, const struct statistics *s, FI
 		        last->best_epoch);
 }
 
+/* The metrics of the task beside the one that decided, whose best epoch they are of, too. */
+static void print_others(const struct results *r, FILE *out)
+{
+	const int set = results_measured(r);
+	const int64_t cols = r->config.model.out_features;
+	for (int k = HG_METRIC_NONE + 1; k < METRICS; k++) {
+		const hg_metric metric = (hg_metric)k;
+		char value[32], other[32];
+		double deviation;
+		const double mean = metrics_mean(r->metrics, r->runs, metric, set, &deviation);
+		if (metric == r->report[0].metric || isnan(mean) ||
+		    !metrics_tells(metric, r->config.loss, cols))
+			continue;
+		print_row(out, set == 2 ? "test" : "validation", hg_metric_name(metric));
+		task_value(metric, mean, value);
+		task_deviation(metric, deviation, other);
+		if (r->runs > 1)
+			fprintf(out, "%s +- %s over %d %s\n", value, other, r->runs,
+			        r->options->folds ? "runs" : "seeds");
+		else
+			fprintf(out, "%s\n", value);
+	}
+}
+
 static void print_scores(const struct results *r, const struct statistics *s, FILE *out)
 {
 	const hg_train_report *last = &r->report[r->runs - 1];
@@ -189,6 +218,7 @@ static void print_scores(const struct results *r, const struct statistics *s, FI
 		folds_print(r->cross, out);
 	else
 		print_metric(r, s, out);
+	print_others(r, out);
 	if (!s->finite)
 		fprintf(out, "  LOSS            not a number%s\n", why_of(r));
 	else

@@ -4,6 +4,7 @@
 #include "folds.h"
 #include "judged.h"
 #include "learnt.h"
+#include "metrics.h"
 #include "observed.h"
 #include "options.h"
 #include "record.h"
@@ -36,6 +37,7 @@ struct results {
 	 * none */
 	int left_out;
 	hg_train_report *report; /* [seeds * folds], seed by seed */
+	struct metrics *metrics; /* of each of them */
 	/* the smallest headroom of a value in f16, in bits, and its tensor; "": not measured */
 	double headroom;
 	char headroom_at[96];
@@ -73,6 +75,9 @@ int results_fold(const struct results *r, int run);
 /* Mean and sample standard deviation over the runs; the median of the median epoch times; the
  * largest of the byte counts. */
 struct statistics results_statistics(const struct results *r);
+/* The set that measures: the test set, or the validation set where there is no test set; index of
+ * struct metrics. */
+int results_measured(const struct results *r);
 /* Note the settings of the run from its state, and those that a state does not have. */
 void results_settings(struct results *r, const hg_state *state);
 /* Print the summary for people. */
