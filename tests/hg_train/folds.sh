@@ -83,6 +83,20 @@ run 0 numbers --data numbers4.h5 --model gcn --device cpu --epochs 3 --folds --j
 checked numbers numbers.jsonl
 contains numbers out 'folds  *4: mae of the one held out'
 
+# The model with the best validation metric of all, as a run by itself writes it.
+run 0 'the best of all' --data folds.h5 $quick --folds --seeds 2 --save-best best.h5 --json b.jsonl
+checked 'the best of all' b.jsonl
+value=':\([^,]*\),.*'
+best=$(grep '"event":"run"' b.jsonl |
+  sed "s/.*\"seed\"$value\"val_metric\"$value\"test_metric\".*\"fold\"$value/\2 \1 \3/" |
+  sort -s -k 1,1 -gr | sed -n '1s/^[^ ]* //p')
+seed=${best% *} fold=${best#* }
+contains 'the best of all' b.jsonl "\"saved_best\":{\"seed\":$seed,\"fold\":$fold,"
+contains 'the best of all' out \
+  "^  saved  *best.h5: the model of the best epoch of fold $fold of seed $seed, validation acc"
+run 0 'the best alone' --data folds.h5 $quick --fold "$fold" --seed "$seed" --save-best alone.h5
+cmp -s best.h5 alone.h5 || fail "the best of all: not the model of fold $fold of seed $seed"
+
 refused 'no folds' 'pairs.h5: use_fold: the dataset has no folds: h5convert FILE --split folds:10' \
   --data pairs.h5 $quick --folds
 refused 'folds but no split' 'only.h5: has 3 folds but no training split: train all of them' \

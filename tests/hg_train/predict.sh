@@ -206,8 +206,32 @@ refused 'into a missing folder' 'missing/p.csv' --predict data.h5 --checkpoint g
   missing/p.csv
 refused 'a model to go on from' 'it is a model to predict with, no run goes on from it' --data \
   data.h5 --model gat --resume gat.h5
-refused 'many seeds in one model' '--save-best is for one run, but --seeds is 3' --data data.h5 \
-  --model gcn --seeds 3 --save-best many.h5
+
+# Of several seeds the model with the best validation metric, as a run by itself writes it; of a
+# metric that falls, too.
+for metric in accuracy numbers; do
+  set -- --data data.h5 --model gcn --epochs 4 --seed 3 --device cpu
+  [ $metric = accuracy ] || set -- --data numbers.h5 --model gcn --epochs 4 --seed 3 --device cpu
+  run 0 "several $metric" "$@" --seeds 5 --save-best several.h5 --json several.jsonl
+  [ -z "$checker" ] || "$checker" "$schema" several.jsonl >fault 2>&1 ||
+    fail "several $metric: not as documented: $(cat fault)"
+  order=-gr
+  [ $metric = accuracy ] || order=-g
+  best=$(grep '"event":"run"' several.jsonl |
+    sed 's/.*"seed":\([0-9]*\),.*"val_metric":\([^,]*\),"test_metric".*/\2 \1/' |
+    sort -s -k 1,1 $order | sed -n '1s/.* //p')
+  contains "several $metric" out \
+    "^  saved  *several.h5: the model of the best epoch of seed $best, validation "
+  contains "several $metric" several.jsonl "\"saved_best\":{\"seed\":$best,\"fold\":null,"
+  run 0 "alone $metric" "$@" --seed "$best" --save-best alone.h5
+  cmp -s several.h5 alone.h5 || fail "several $metric: not the model of seed $best"
+  echo "$best" >>bests
+done
+[ "$(sort -u bests)" != 3 ] || fail 'several: it is always the first'
+refused 'no validation set for many seeds' \
+  'has no validation set, by which --save-best of several seeds chooses one' --data \
+  no_validation.h5 --model gcn --seeds 3 --save-best many.h5
+[ ! -e many.h5 ] || fail 'no validation set for many seeds: a model was written'
 refused 'two checkpoints in one file' '--save-best two.h5 is also the file of --save' --data \
   data.h5 --model gcn --save two.h5 --save-best two.h5
 [ ! -e none.csv ] || fail 'refused: a file was written'

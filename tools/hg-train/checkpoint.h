@@ -23,7 +23,8 @@ void checkpoint_note(const struct options *o, struct saving *s, hg_train *train,
 
 /* Apply --resume and --import-weights, or --save, --save-best and --export-weights, if they were
  * given. `message` says why they failed, and is "" otherwise. A checkpoint of a run with another
- * configuration is accepted; stderr names the differences. */
+ * configuration is accepted; stderr names the differences. Of several runs save each that is better
+ * than those before it: only --save-best is for several. */
 hg_status checkpoint_resume(const struct options *o, hg_train *train, char *message);
 hg_status checkpoint_save(const struct options *o, hg_train *train, char *message);
 

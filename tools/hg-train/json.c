@@ -137,6 +137,17 @@ static json_t *choice(struct folds_choice c)
 	                 jsonl_number(c.over_folds), "std_over_seeds", jsonl_number(c.over_seeds));
 }
 
+/* The run whose model --save-best wrote; null if it wrote none. */
+static json_t *saved_best(const struct results *r)
+{
+	const int run = r->best_run;
+	return r->saved_best ? json_pack("{sI so si so}", "seed", (json_int_t)results_seed(r, run),
+	                                 "fold", fold_number(results_fold(r, run)), "best_epoch",
+	                                 r->report[run].best_epoch, "val_metric",
+	                                 jsonl_number(r->report[run].best_val_metric))
+	                     : json_null();
+}
+
 /* The cross-validation; null without --folds. */
 static json_t *folds_object(const struct results *r)
 {
@@ -190,7 +201,7 @@ int json_summary(FILE *out, const struct results *r)
 	              jsonl_number(s.metric_std), "data", data_name(r), "settings", settings(r),
 	              "metrics", metrics_object(r, r->metrics, r->runs, 1));
 	json_t *totals = json_pack(
-	    "{so so so sI sI sI sI sI so sb sb si si si si si so so so sb sb ss sb sb sI sI so}",
+	    "{so so so sI sI sI sI sI so sb sb si si si si si so so so sb sb ss sb so sb sI sI so}",
 	    "test_accuracy_mean", jsonl_number(s.accuracy_mean), "test_accuracy_std",
 	    jsonl_number(s.accuracy_std), "epoch_ms_median", jsonl_number(s.epoch_ms), "peak_bytes",
 	    (json_int_t)s.peak_bytes, "state_bytes", (json_int_t)s.state_bytes, "arena_bytes",
@@ -202,9 +213,9 @@ int json_summary(FILE *out, const struct results *r)
 	    *r->headroom_at ? jsonl_number(r->headroom) : json_null(), "headroom_at",
 	    *r->headroom_at ? json_string(r->headroom_at) : json_null(), "verdict", verdict(r),
 	    "learnt", !r->unlearnt, "row_normalize", r->rows.normalize, "row_normalize_why",
-	    r->rows.why, "saved", r->saved != NULL, "interrupted", r->interrupted, "batch_graphs",
-	    (json_int_t)r->config.batch_graphs, "steps", (json_int_t)s.steps, "prepare_share",
-	    jsonl_number(s.prepare_share));
+	    r->rows.why, "saved", r->saved != NULL, "saved_best", saved_best(r), "interrupted",
+	    r->interrupted, "batch_graphs", (json_int_t)r->config.batch_graphs, "steps",
+	    (json_int_t)s.steps, "prepare_share", jsonl_number(s.prepare_share));
 	const int failed = !o || !totals || json_object_update(o, totals) ||
 	                   json_object_set(o, "config", r->options->given);
 	json_decref(totals);

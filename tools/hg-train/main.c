@@ -157,6 +157,18 @@ static void metrics_note(struct command *c, const hg_train_report *report)
 		                   : hg_context_error(hg_params_context(hg_train_params(c->train))));
 }
 
+/* Save the current run, which is the best so far. The results are printed even where a file cannot
+ * be written. */
+static void run_save(struct command *c)
+{
+	struct results *r = &c->results;
+	const int saved = checkpoint_save(&c->options, c->train, c->unsaved) >= 0;
+	r->saved = saved ? c->options.save : NULL;
+	r->saved_best = saved ? c->options.save_best : NULL;
+	r->exported = saved ? c->options.export : NULL;
+	r->best_run = r->runs;
+}
+
 static hg_status train_one(struct command *c, hg_context *ctx, const hg_device_data *data)
 {
 	struct results *r = &c->results;
@@ -202,13 +214,10 @@ static hg_status train_one(struct command *c, hg_context *ctx, const hg_device_d
 		metrics_note(c, &report);
 		if (c->results.several)
 			command_wrote(c, json_run(c->json.out, r, &report));
+		if (results_best(r, &report))
+			run_save(c);
 		r->report[r->runs++] = report;
 		learnt_note(r, &c->learning);
-		/* the results are printed even where the checkpoint cannot be written */
-		const int saved = checkpoint_save(&c->options, c->train, c->unsaved) >= 0;
-		r->saved = saved ? c->options.save : NULL;
-		r->saved_best = saved ? c->options.save_best : NULL;
-		r->exported = saved ? c->options.export : NULL;
 	}
 	hg_doctor_free(c->doctor);
 	c->doctor = NULL;
@@ -317,6 +326,12 @@ static int command_prepare(struct command *c)
 	if (status >= 0 && c->options.patience > 0 &&
 	    !dataset_has_split(c->dataset, c->dataset->val_mask))
 		status = dataset_refuse(t, "has no validation set, and --patience needs one", message);
+	if (status >= 0 && c->options.save_best && c->options.seeds > 1 &&
+	    !dataset_has_split(c->dataset, c->dataset->val_mask))
+		status = dataset_refuse(t,
+		                        "has no validation set, by which --save-best of several seeds "
+		                        "chooses one",
+		                        message);
 	if (status >= 0 && c->options.batch_size > 0 && !c->dataset->graph_ptr)
 		status = dataset_refuse(t, "is one graph, and --batch-size needs many", message);
 	if (status >= 0 && t->schedule && strcmp(t->schedule, "plateau") == 0 &&

@@ -44,7 +44,8 @@ static const struct tool_option table[] = {
      "run",
      AT(go_on), TOOL_TEXT},
     {"--save-best", "FILE",
-     "write the model of the best epoch, to predict with, without what a run needs to go on",
+     "write the model of the best epoch, to predict with, without what a run needs to go on; of "
+     "several runs that of the one with the best validation metric",
      AT(save_best), TOOL_TEXT},
     {"--resume", "FILE",
      "continue from a checkpoint; epochs are counted from 1 again. With the same options the run "
@@ -167,13 +168,12 @@ int options_train(const struct options *o)
 /* An option that is for one run. NULL: none was given. */
 static const char *one_run_only(const struct options *o)
 {
-	return o->save        ? "--save"
-	       : o->go_on     ? "--continue"
-	       : o->save_best ? "--save-best"
-	       : o->resume    ? "--resume"
-	       : o->import    ? "--import-weights"
-	       : o->export    ? "--export-weights"
-	                      : NULL;
+	return o->save     ? "--save"
+	       : o->go_on  ? "--continue"
+	       : o->resume ? "--resume"
+	       : o->import ? "--import-weights"
+	       : o->export ? "--export-weights"
+	                   : NULL;
 }
 
 /* A file of --compare, which may stand before or after it. */

@@ -95,6 +95,14 @@ int results_measured(const struct results *r)
 	return r->tested ? 2 : 1;
 }
 
+int results_best(const struct results *r, const hg_train_report *report)
+{
+	const double value = report->best_val_metric;
+	const double best = r->runs ? r->report[r->best_run].best_val_metric : (double)NAN;
+	return !r->runs || (isnan(best) && !isnan(value)) ||
+	       (hg_metric_rises(report->metric) ? value > best : value < best);
+}
+
 static void add_number(struct record *record, const char *name, int64_t value)
 {
 	char text[24];
@@ -340,6 +348,21 @@ static void print_interrupted(const struct results *r, FILE *out)
 		fputs("the figures are of these epochs\n", out);
 }
 
+static void print_saved_best(const struct results *r, const char *file, FILE *out)
+{
+	const hg_train_report *best = &r->report[r->best_run];
+	char value[32];
+	fprintf(out, "  saved           %s: the model of the best epoch", file);
+	if (r->options->folds)
+		fprintf(out, " of fold %d", results_fold(r, r->best_run));
+	if (r->options->seeds > 1)
+		fprintf(out, " of seed %lld", (long long)results_seed(r, r->best_run));
+	task_value(best->metric, best->best_val_metric, value);
+	if (r->several && !isnan(best->best_val_metric))
+		fprintf(out, ", validation %s %s", hg_metric_name(best->metric), value);
+	fputc('\n', out);
+}
+
 /* Where the run ended, and how to continue it. */
 static void print_end(const struct results *r, FILE *out)
 {
@@ -351,7 +374,7 @@ static void print_end(const struct results *r, FILE *out)
 		fprintf(out, "  saved           %s: the state after epoch %d\n", saved, last);
 	char *best = r->saved_best ? tool_printable(r->saved_best) : NULL;
 	if (best)
-		fprintf(out, "  saved           %s: the model of the best epoch\n", best);
+		print_saved_best(r, best, out);
 	free(best);
 	char *weights = r->exported ? tool_printable(r->exported) : NULL;
 	if (weights)

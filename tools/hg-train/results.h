@@ -47,6 +47,8 @@ struct results {
 	const char *saved; /* where the state after the last epoch was written; NULL: nowhere */
 	/* where the model of the best epoch and its weights were written; NULL: nowhere */
 	const char *saved_best, *exported;
+	/* the run with the best validation metric, the first of several, whose model that is */
+	int best_run;
 	struct bad_step bad;
 	int unlearnt;             /* runs that learnt nothing */
 	struct learning learning; /* of the last such run */
@@ -78,6 +80,9 @@ struct statistics results_statistics(const struct results *r);
 /* The set that measures: the test set, or the validation set where there is no test set; index of
  * struct metrics. */
 int results_measured(const struct results *r);
+/* Is the report, of a run that is not counted yet, the first or better than those before it on the
+ * validation set? A metric that is not defined is the worst. */
+int results_best(const struct results *r, const hg_train_report *report);
 /* Note the settings of the run from its state, and those that a state does not have. */
 void results_settings(struct results *r, const hg_state *state);
 /* Print the summary for people. */
