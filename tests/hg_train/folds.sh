@@ -109,7 +109,6 @@ refused 'one file for many runs' '--save is for one run, but --folds' --data fol
   --folds --save never.h5
 refused 'patience' '--folds compares all folds epoch by epoch' --data folds.h5 $quick --folds \
   --patience 3
-refused 'page' '--html shows seeds, but no folds' --data folds.h5 $quick --folds --html never.h5
 [ ! -e never.h5 ] || fail 'one file for many runs: it was written'
 
 # Interrupted: the folds that are done count.

@@ -144,6 +144,68 @@ run 3 'a bad run' --data data.h5 --model gcn --epochs 30 --lr 1000000 --precisio
   --html bad.html
 shows 'a bad run' bad.html 'class="badge bad">'
 
+# ---- folds ----
+
+"$convert" data.h5 --split folds:3 --quiet -o folds.h5 || exit 1
+run 0 folds --data folds.h5 --model gcn --epochs 8 --folds --device cpu --html folds.html \
+  --json folds.jsonl
+shows folds folds.html '<h2>3 folds</h2>'
+tail -n 1 folds.jsonl >last
+memory=$(field peak_bytes)
+run 0 'folds, no page' --data folds.h5 --model gcn --epochs 8 --folds --device cpu \
+  --json plain.jsonl
+tail -n 1 plain.jsonl >last
+[ "$(field peak_bytes)" = "$memory" ] || fail "folds: the page takes memory of the run: $memory"
+contains 'folds, times' folds.html '<h2>Where the time goes</h2>'
+tail -n 1 folds.jsonl >last
+choice() { # FIGURE KEY: in percent
+  sed "s/.*\"$1\":{\([^}]*\)}.*/\1/; s/.*\"$2\":\([^,}]*\).*/\1/" last |
+    awk '{ printf "%.2f %%", 100 * $1 }'
+}
+# cells FILE CLASS: the rows of a table, with blanks between the cells
+cells() {
+  sed -n "/<table class=\"num $2\"/,/<\/table>/p" "$1" | grep '^<tr><td>' |
+    sed -e 's/&#177;/+-/g; s/<small>[^<]*<\/small>//g; s/<[^>]*>/ /g' -e 's/  */ /g; s/^ //; s/ $//'
+}
+cells folds.html choices >choices
+for figure in own_epochs one_epoch; do
+  contains $figure choices \
+    "^$(echo $figure | tr _ ' ') $(choice $figure mean) $(choice $figure std_over_folds) "
+done
+words_of folds.html >words
+deviation=$(choice own_epochs std_over_folds)
+contains 'folds, title' words \
+  "^Test accuracy $(choice own_epochs mean) +- ${deviation% *} over folds\$"
+grep '"event":"run"' folds.jsonl |
+  sed "s/.*\"epochs\"$value\"best_epoch\"$value\"val_metric\"$value\"test_metric\"$value\
+\"fold\"$value/\5 \1 \2 \3 \4/" |
+  awk '{ printf "%d %d %d %.2f %% %.2f %%\n", $1, $2, $3, 100 * $4, 100 * $5 }' >expected
+cells folds.html folds | sed 's/\(%.*%\).*/\1/' >found
+cmp -s expected found || fail 'folds: the table differs from the lines:' "$(diff expected found)"
+[ "$(wc -l <found)" -eq 3 ] || fail "folds: $(wc -l <found) rows"
+[ "$(grep -c 'Every epoch of fold [0-2] of seed 0 as a table' folds.html)" -eq 3 ] ||
+  fail 'folds: not a table of epochs for each'
+
+run 0 'folds and seeds' --data folds.h5 --model gcn --epochs 4 --folds --seeds 2 --device cpu \
+  --validate held-out --html both.html --json both.jsonl
+shows 'folds and seeds' both.html '<h3>each seed</h3>'
+tail -n 1 both.jsonl >last
+cells both.html choices >choices
+over_seeds=$(choice one_epoch std_over_seeds)
+contains 'folds and seeds' choices \
+  "^one epoch $(choice one_epoch mean) $(choice one_epoch std_over_folds) $over_seeds\$"
+epochs=$(sed 's/.*"epochs":\[\([0-9,]*\)\].*/\1/' last | tr ',' ' ')
+[ "$(cells both.html seeds | sed 's/.* //' | tr '\n' ' ')" = "$epochs " ] ||
+  fail "folds and seeds: not the epochs $epochs:" "$(cells both.html seeds)"
+[ "$(cells both.html folds | wc -l)" -eq 3 ] || fail 'folds and seeds: not a row for each fold'
+contains 'folds and seeds' both.html 'it validates, and nothing tests'
+
+# Each fold has curves of its own beside another run.
+run 0 'compare folds' --html pair.html --compare folds.jsonl run.jsonl
+shows 'compare folds' pair.html '<h2>Settings that differ</h2>'
+cells pair.html outcomes | grep 'folds.jsonl' | grep -q ' 3 24 ' ||
+  fail 'compare folds: not 3 runs with 24 epochs:' "$(cells pair.html outcomes)"
+
 # ---- hostile names ----
 
 hostile='<script>"x"&'\''.h5'

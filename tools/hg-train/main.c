@@ -66,7 +66,7 @@ static int on_epoch(void *user, const hg_train_event *event)
 	command_wrote(
 	    c, json_epoch(c->json.out, command_seed(c), command_fold(c), &c->results.config, event));
 	if (c->options.html)
-		record_event(&c->results.record, command_seed(c), event);
+		record_event(&c->results.record, command_seed(c), command_fold(c), event);
 	c->examination = doctor_check_step(c, event);
 	return watch_interrupted() || c->write_error || c->examination < 0;
 }
@@ -131,7 +131,7 @@ static hg_status settings_note(struct command *c)
 
 /* What the page shows of the first run, which is over and stays as it was. The results are printed
  * even where this fails. */
-static void run_note(struct command *c, double epoch_ms)
+static void run_note(struct command *c)
 {
 	struct results *r = &c->results;
 	hg_status status = settings_note(c);
@@ -141,8 +141,17 @@ static void run_note(struct command *c, double epoch_ms)
 		status = judged_take(&r->judged, c->train, c->dataset, r->config.loss);
 	if (status < 0)
 		(void)snprintf(c->untimed, sizeof c->untimed, "%s", hg_status_text(status));
-	else
-		(void)timing_take(&c->options, c->train, epoch_ms, &r->timing, c->untimed);
+}
+
+/* Time the ops of the last run in the first context: the memory that this takes is then no part of
+ * what a run reports as its peak. */
+static void times_note(struct command *c, double epoch_ms)
+{
+	char message[HG_DATA_MESSAGE];
+	struct results *r = &c->results;
+	const int last = r->runs == r->folds || (r->runs < r->folds && watch_interrupted());
+	if (last && timing_take(&c->options, c->train, epoch_ms, &r->timing, message) < 0)
+		(void)snprintf(c->untimed, sizeof c->untimed, "%s", message);
 }
 
 /* All metrics of the run, whose results are printed even where this fails. */
@@ -222,7 +231,9 @@ static hg_status train_one(struct command *c, hg_context *ctx, const hg_device_d
 	hg_doctor_free(c->doctor);
 	c->doctor = NULL;
 	if (status >= 0 && r->runs == 1 && !r->left_out)
-		run_note(c, report.epoch_ms_median);
+		run_note(c);
+	if (status >= 0 && !r->left_out)
+		times_note(c, report.epoch_ms_median);
 	hg_train_free(c->train);
 	free(weights);
 	return status;

@@ -242,8 +242,6 @@ static int check_options(struct tool_line *line, const struct options *o)
 		                   "%s is for one run, but --folds trains every fold: --fold F "
 		                   "trains one",
 		                   one_run_only(o));
-	if (o->folds && o->html)
-		return tool_refuse(line, "--html shows seeds, but no folds: expected it without --folds");
 	if (o->folds && o->patience > 0)
 		return tool_refuse(line, "--folds compares all folds epoch by epoch, which --patience does "
 		                         "not allow");

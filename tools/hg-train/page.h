@@ -30,12 +30,17 @@ void page_share(FILE *out, double part, double whole);
 /* "accuracy", "ROC-AUC": a metric for people. */
 const char *page_metric_name(const char *metric);
 
+/* page_run.c: which of several runs a figure is of, " of the first seed"; "" of a single one. */
+const char *page_first_of(const struct results *r);
+
 void page_settings(FILE *out, const struct results *r);
 /* The curves of all runs over each other; of one run also its validation and training. */
 void page_curves(FILE *out, const struct record *run, int runs, const char *note);
 /* Every epoch as a row; of long runs some. */
 void page_epochs(FILE *out, const struct record *r);
 void page_seeds(FILE *out, const struct results *r);
+/* page_folds.c: a cross-validation, in place of the seeds. */
+void page_folds(FILE *out, const struct results *r);
 void page_metrics(FILE *out, const struct results *r);
 void page_judged(FILE *out, const struct results *r);
 /* Parts of page_judged. */

@@ -71,12 +71,13 @@ static void print_run(FILE *out, const struct record *r, int k)
 
 static void print_outcomes(FILE *out, const struct comparison *c)
 {
-	(void)fputs("<section>\n<h2>Outcomes</h2>\n<p class=\"soft\">Validation and last loss are "
-	            "those of the first seed; the test value is the mean over the seeds, with their "
-	            "deviation.</p>\n<div class=\"scroll\"><table class=\"num outcomes\"><tr>"
-	            "<th>run</th><th>test</th><th>validation</th><th>last loss</th><th>seeds</th>"
-	            "<th>epochs</th><th>skipped</th><th>epoch</th><th>memory</th></tr>\n",
-	            out);
+	(void)fputs(
+	    "<section>\n<h2>Outcomes</h2>\n<p class=\"soft\">Validation and last loss are "
+	    "those of the first seed or fold; the test value is the mean over all of them, "
+	    "with their deviation.</p>\n<div class=\"scroll\"><table class=\"num outcomes\"><tr>"
+	    "<th>run</th><th>test</th><th>validation</th><th>last loss</th><th>runs</th>"
+	    "<th>epochs</th><th>skipped</th><th>epoch</th><th>memory</th></tr>\n",
+	    out);
 	for (int k = 0; k < c->runs; k++)
 		print_run(out, &c->run[k], k);
 	(void)fputs("</table></div>\n</section>\n", out);
@@ -213,7 +214,7 @@ void page_compare_print(FILE *out, const void *comparison)
 	(void)fputs("</header>\n<main>\n", out);
 	print_outcomes(out, c);
 	print_settings(out, c);
-	page_curves(out, c->run, c->runs, "A colour for each run, a thin line for each seed. ");
+	page_curves(out, c->run, c->runs, "A colour for each run, a thin line for each seed or fold. ");
 	(void)fprintf(out, "</main>\n<footer>HalfGraph %s.</footer>\n</body>\n</html>\n",
 	              hg_version_string());
 }

@@ -3,8 +3,8 @@
 
 #include "page.h"
 
-/* A table of more rows is for the lines of JSON. */
-enum { MOST_ROWS = 400 };
+/* Tables of more rows are for the lines of JSON: of one run, and of all. */
+enum { MOST_ROWS = 400, MOST_ROWS_OF_ALL = 8000 };
 
 static void print_cell(FILE *out, double x)
 {
@@ -30,12 +30,18 @@ static void print_epoch(FILE *out, const struct epoch_row *row)
 
 static void print_seed(FILE *out, const struct record *r, const struct seed_record *s)
 {
-	const int64_t stride = 1 + (s->rows - 1) / MOST_ROWS;
+	const int64_t share = MOST_ROWS_OF_ALL / r->seeds,
+	              most = share < 1           ? 1
+	                     : share < MOST_ROWS ? share
+	                                         : MOST_ROWS,
+	              stride = 1 + (s->rows - 1) / most;
 	(void)fputs("<details><summary>", out);
 	if (stride > 1)
 		(void)fprintf(out, "One in %lld epochs", (long long)stride);
 	else
 		(void)fputs("Every epoch", out);
+	if (s->fold >= 0)
+		(void)fprintf(out, " of fold %d", s->fold);
 	if (r->seeds > 1)
 		(void)fprintf(out, " of seed %lld", (long long)s->seed);
 	(void)fputs(" as a table</summary>\n<div class=\"scroll\"><table class=\"num epochs slim\"><tr>"
@@ -90,7 +96,7 @@ static void print_mean(FILE *out, const struct results *r, const char *metric, i
 void page_seeds(FILE *out, const struct results *r)
 {
 	const char *metric = r->record.metric;
-	if (r->runs < 2)
+	if (r->runs < 2 || r->options->folds)
 		return;
 	(void)fprintf(out,
 	              "<section>\n<h2>%d seeds</h2>\n<p class=\"soft\">The same run from other "

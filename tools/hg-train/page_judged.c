@@ -9,7 +9,7 @@ void page_judged(FILE *out, const struct results *r)
 	(void)fprintf(out,
 	              "<section>\n<h2>Predictions of the %s set</h2>\n<p class=\"soft\">With the "
 	              "weights of the best epoch%s: ",
-	              j->set, r->runs > 1 ? " of the first seed" : "");
+	              j->set, page_first_of(r));
 	page_count(out, j->counted);
 	(void)fprintf(out, " row%s.</p>\n", j->counted == 1 ? "" : "s");
 	if (r->report[0].nonfinite_logits)

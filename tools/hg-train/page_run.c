@@ -42,6 +42,18 @@ static void print_head(FILE *out, const struct results *r)
 	page_brand_end(out);
 }
 
+/* What a cross-validation found: where the held-out folds test, the mean of them at their own best
+ * epochs; where they validate, at the one epoch, as the paper on GIN does. */
+static void print_folds_title(FILE *out, const struct results *r)
+{
+	const struct folds *f = r->cross;
+	const struct folds_choice choice = f->held_out ? folds_one(f) : folds_own(f);
+	(void)fprintf(out, "%s %s ", f->held_out ? "Validation" : "Test",
+	              page_metric_name(r->record.metric));
+	page_metric_mean(out, r->record.metric, choice.mean, choice.over_folds, f->count);
+	(void)fputs(" over folds", out);
+}
+
 /* "Test accuracy 93.04 %", or what stands in its place. */
 static void print_title(FILE *out, const struct results *r)
 {
@@ -55,7 +67,9 @@ static void print_title(FILE *out, const struct results *r)
 		(void)fputs("The loss is not a number", out);
 	else if (r->unlearnt)
 		(void)fputs("Nothing was learnt", out);
-	else if (isfinite(s.metric_mean)) {
+	else if (r->options->folds) {
+		print_folds_title(out, r);
+	} else if (isfinite(s.metric_mean)) {
 		(void)fprintf(out, "Test %s ", name);
 		page_metric_mean(out, metric, s.metric_mean, s.metric_std, r->runs);
 	} else if (isfinite(last->best_val_metric)) {
@@ -101,8 +115,9 @@ static void print_warnings(FILE *out, const struct results *r, const struct stat
 	page_text(out, r->device_name);
 	(void)fputs(". ", out);
 	if (r->left_out)
-		(void)fprintf(out, "Interrupted in seed %d of %lld, which is left out. ", r->runs + 1,
-		              (long long)r->options->seeds);
+		(void)fprintf(out, "Interrupted in %s %d of %lld, which is left out. ",
+		              r->options->folds ? "run" : "seed", r->runs + 1,
+		              (long long)r->options->seeds * r->folds);
 	else if (r->interrupted)
 		(void)fprintf(out, "Interrupted after epoch %d of %d: the page is about these. ",
 		              last->epochs_run, r->config.epochs);
@@ -115,6 +130,11 @@ static void print_warnings(FILE *out, const struct results *r, const struct stat
 		(void)fprintf(out, "The forward pass of %lld step%s overflowed and was skipped. ",
 		              (long long)r->overflows, r->overflows == 1 ? "" : "s");
 	(void)fputs("</p>\n", out);
+}
+
+const char *page_first_of(const struct results *r)
+{
+	return r->options->folds ? " of the first fold" : r->runs > 1 ? " of the first seed" : "";
 }
 
 static void print_box(FILE *out, const char *below)
@@ -133,18 +153,21 @@ static void print_strip(FILE *out, const struct results *r, const struct statist
 		(void)fputs(" &#8594; ", out);
 		page_number(out, r->report[0].final_loss);
 	}
-	print_box(out, r->runs > 1 ? "training loss of the first seed, first and last epoch"
-	                           : "training loss, first and last epoch");
+	(void)snprintf(below, sizeof below, "training loss%s, first and last epoch", page_first_of(r));
+	print_box(out, below);
 	(void)fputs("<div><b>", out);
 	page_metric(out, r->record.metric, r->report[0].best_val_metric);
 	(void)snprintf(below, sizeof below, "validation %s%s, best epoch %d",
-	               page_metric_name(r->record.metric), r->runs > 1 ? " of the first seed" : "",
-	               r->report[0].best_epoch);
+	               page_metric_name(r->record.metric), page_first_of(r), r->report[0].best_epoch);
 	print_box(out, below);
 	(void)fputs("<div><b>", out);
 	page_count(out, s->steps);
-	(void)snprintf(below, sizeof below, "epochs%s, %lld skipped",
-	               r->runs > 1 ? " of all seeds" : "", (long long)s->skipped);
+	(void)snprintf(below, sizeof below, "%s%s, %lld skipped",
+	               r->config.batch_graphs ? "steps" : "epochs",
+	               r->options->folds ? " of all runs"
+	               : r->runs > 1     ? " of all seeds"
+	                                 : "",
+	               (long long)s->skipped);
 	print_box(out, below);
 	(void)fputs("<div><b>", out);
 	page_duration(out, 1e3 * s->epoch_ms);
@@ -168,7 +191,10 @@ static void print_strip(FILE *out, const struct results *r, const struct statist
 static void print_note(char *note, size_t size, const struct results *r)
 {
 	const char *rate = record_find(&r->record, "optim.lr");
-	(void)snprintf(note, size, "%s%s%s%s", r->runs > 1 ? "A thin line for each seed. " : "",
+	(void)snprintf(note, size, "%s%s%s%s",
+	               r->options->folds ? "A thin line for each run. "
+	               : r->runs > 1     ? "A thin line for each seed. "
+	                                 : "",
 	               rate ? "The learning rate is " : "", rate ? rate : "",
 	               rate ? " in every epoch. " : "");
 }
@@ -189,6 +215,7 @@ void page_run_print(FILE *out, const void *results)
 	print_note(note, sizeof note, r);
 	page_curves(out, &r->record, 1, note);
 	page_seeds(out, r);
+	page_folds(out, r);
 	page_metrics(out, r);
 	page_judged(out, r);
 	page_times(out, &r->timing);

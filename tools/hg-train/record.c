@@ -19,10 +19,10 @@ static void *grown(void *array, int64_t count, int64_t *room, size_t size)
 	return longer;
 }
 
-struct seed_record *record_seed(struct record *r, int64_t seed)
+struct seed_record *record_seed(struct record *r, int64_t seed, int fold)
 {
 	for (int i = 0; i < r->seeds; i++)
-		if (r->seed[i].seed == seed)
+		if (r->seed[i].seed == seed && r->seed[i].fold == fold)
 			return &r->seed[i];
 	int64_t room = r->seed_room;
 	struct seed_record *seeds = grown(r->seed, r->seeds, &room, sizeof *seeds);
@@ -32,14 +32,17 @@ struct seed_record *record_seed(struct record *r, int64_t seed)
 	}
 	r->seed = seeds;
 	r->seed_room = (int)room;
-	seeds[r->seeds] = (struct seed_record){
-	    .seed = seed, .val = (double)NAN, .test = (double)NAN, .final_loss = (double)NAN};
+	seeds[r->seeds] = (struct seed_record){.seed = seed,
+	                                       .fold = fold,
+	                                       .val = (double)NAN,
+	                                       .test = (double)NAN,
+	                                       .final_loss = (double)NAN};
 	return &seeds[r->seeds++];
 }
 
-void record_epoch(struct record *r, int64_t seed, const struct epoch_row *row)
+void record_epoch(struct record *r, int64_t seed, int fold, const struct epoch_row *row)
 {
-	struct seed_record *s = record_seed(r, seed);
+	struct seed_record *s = record_seed(r, seed, fold);
 	struct epoch_row *rows = s ? grown(s->row, s->rows, &s->room, sizeof *rows) : NULL;
 	if (!rows) {
 		r->failed = 1;
@@ -49,7 +52,7 @@ void record_epoch(struct record *r, int64_t seed, const struct epoch_row *row)
 	rows[s->rows++] = *row;
 }
 
-void record_event(struct record *r, int64_t seed, const hg_train_event *e)
+void record_event(struct record *r, int64_t seed, int fold, const hg_train_event *e)
 {
 	struct epoch_row row = {.loss = e->loss,
 	                        .train = e->train_metric,
@@ -61,7 +64,7 @@ void record_event(struct record *r, int64_t seed, const hg_train_event *e)
 	                        .step = e->step.steps - 1,
 	                        .applied = e->step.applied};
 	(void)snprintf(row.outcome, sizeof row.outcome, "%s", hg_step_reason_text(e->step.reason));
-	record_epoch(r, seed, &row);
+	record_epoch(r, seed, fold, &row);
 }
 
 void record_setting(struct record *r, const char *name, const char *value)

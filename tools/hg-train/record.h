@@ -18,9 +18,10 @@ struct epoch_row {
 #define EPOCH_STRIDE ((int64_t)(sizeof(struct epoch_row) / sizeof(double)))
 _Static_assert(sizeof(struct epoch_row) % sizeof(double) == 0, "rows are read as doubles");
 
-/* One seed. */
+/* One seed, or one fold of it. */
 struct seed_record {
 	int64_t seed;
+	int fold;              /* -1: without folds */
 	struct epoch_row *row; /* [rows] */
 	int64_t rows, room;
 	/* of the summary; known 0: the run has none for this seed, because it was interrupted */
@@ -35,7 +36,7 @@ struct setting {
 
 struct record {
 	char *name; /* what tells it from others: the name of its file; NULL for the only one */
-	struct seed_record *seed; /* [seeds] */
+	struct seed_record *seed; /* [seeds], of a cross-validation [seeds times folds] */
 	int seeds, seed_room;
 	struct setting *setting; /* [settings] */
 	int settings, setting_room;
@@ -47,11 +48,11 @@ struct record {
 	int failed; /* memory ran out: the page cannot be written */
 };
 
-/* The record of a seed, added if there is none yet; NULL: memory ran out. */
-struct seed_record *record_seed(struct record *r, int64_t seed);
-void record_epoch(struct record *r, int64_t seed, const struct epoch_row *row);
+/* The record of a seed and fold, added if there is none yet; NULL: memory ran out. */
+struct seed_record *record_seed(struct record *r, int64_t seed, int fold);
+void record_epoch(struct record *r, int64_t seed, int fold, const struct epoch_row *row);
 /* Note an epoch of a run that trains. */
-void record_event(struct record *r, int64_t seed, const hg_train_event *event);
+void record_event(struct record *r, int64_t seed, int fold, const hg_train_event *event);
 /* Add a setting, or replace its value. */
 void record_setting(struct record *r, const char *name, const char *value);
 /* The value of a setting; NULL: it has none of this name. */

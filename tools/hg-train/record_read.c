@@ -29,6 +29,13 @@ static const char *text(const json_t *object, const char *key)
 	return value ? value : "";
 }
 
+/* The fold of a run; -1: none, as in older lines. */
+static int fold_of(const json_t *object)
+{
+	const json_t *fold = json_object_get(object, "fold");
+	return json_is_integer(fold) ? (int)json_integer_value(fold) : -1;
+}
+
 static void take_epoch(struct record *r, const json_t *line)
 {
 	struct epoch_row row = {.loss = number(line, "loss"),
@@ -41,7 +48,7 @@ static void take_epoch(struct record *r, const json_t *line)
 	                        .step = integer(line, "step"),
 	                        .applied = json_is_true(json_object_get(line, "applied"))};
 	(void)snprintf(row.outcome, sizeof row.outcome, "%s", text(line, "outcome"));
-	record_epoch(r, integer(line, "seed"), &row);
+	record_epoch(r, integer(line, "seed"), fold_of(line), &row);
 }
 
 /* ---- the summary ---- */
@@ -79,7 +86,7 @@ static void take_settings(struct record *r, const json_t *line)
 
 static void take_seed(struct record *r, const json_t *item)
 {
-	struct seed_record *s = record_seed(r, integer(item, "seed"));
+	struct seed_record *s = record_seed(r, integer(item, "seed"), fold_of(item));
 	if (!s)
 		return;
 	s->known = 1;
