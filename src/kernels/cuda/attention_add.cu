@@ -491,7 +491,7 @@ bool hg__cuda_attention_add_takes(const struct hg__attention_args *a)
 size_t hg__cuda_attention_add_workspace(const hg_context *ctx, const struct hg__attention_args *a)
 {
 	return copy_bytes(ctx, a) +
-	       add_staging_bytes(a->csr, add_lead(a->of.v.cols, a->of.heads, NUMBERS));
+	       slots_bytes(a->csr, add_lead(a->of.v.cols, a->of.heads, NUMBERS));
 }
 
 /* The epilogue takes registers that the sums need: beside it a multiprocessor has room for two

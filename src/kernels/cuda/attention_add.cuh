@@ -51,11 +51,6 @@ static inline int64_t add_lead(int64_t cols, int heads, int each)
 	return 2 * whole_packs(cols) + whole_packs(static_cast<int64_t>(heads) * each);
 }
 
-static inline size_t add_staging_bytes(const struct hg__csr &csr, int64_t lead)
-{
-	return csr.plan ? static_cast<size_t>(csr.plan->slots * lead) * sizeof(float) : 0;
-}
-
 /* Whether all lanes of a sub-warp have the same head. */
 static inline bool one_head(int64_t head_cols, int heads, unsigned lanes)
 {
@@ -189,17 +184,6 @@ template <bool PASS_L1, typename T> static __device__ inline raw<T, ADD_PACK> fe
 			    : "l"(reinterpret_cast<const uint4 *>(p) + i));
 		return r;
 	}
-}
-
-/* The slots of split row s, which follow each other. */
-struct row_slots {
-	const float *first;
-	int64_t count;
-};
-static __device__ inline struct row_slots slots_of(const struct add_edges &e, int64_t s)
-{
-	const int64_t first = e.plan.split_first[s];
-	return {e.staging + (e.item_slot[first + 1] - 1) * e.lead, e.plan.split_last[s] - first + 1};
 }
 
 /* The lanes of this thread's sub-warp. */
@@ -372,22 +356,16 @@ template <typename T, int UNROLL, bool FEW, bool ONE, bool PASS_L1> struct add_l
 
 	/* ---- staging slots ---- */
 
-	/* Slot `to` of the plan: the head or the tail of an item. */
-	__device__ float *slot_at(int64_t to) const
-	{
-		const int64_t tail = to & 1;
-		return e.staging + (__ldg(e.item_slot + to / 2 + tail) - tail) * e.lead;
-	}
 	__device__ void stage_sums(int64_t to) const
 	{
-		float *s = slot_at(to) + own_column();
+		float *s = slot_at(e, to) + own_column();
 		store<W>(s, all);
 		store<W>(s + e.numbers / 2, plus);
 	}
 	/* Number n of a head. */
 	__device__ void stage_number(int64_t to, int n, float value) const
 	{
-		slot_at(to)[e.numbers + static_cast<int64_t>(n) * e.heads + head] = value;
+		slot_at(e, to)[e.numbers + static_cast<int64_t>(n) * e.heads + head] = value;
 	}
 };
 

@@ -554,7 +554,7 @@ size_t hg__cuda_attention_back_add_workspace(const hg_context *ctx,
                                              const struct hg__attention_back_args *a)
 {
 	return records_of(ctx, a).bytes + shared_bytes(a) +
-	       add_staging_bytes(a->csr_t, add_lead(a->of.v.cols, a->of.heads, 1));
+	       slots_bytes(a->csr_t, add_lead(a->of.v.cols, a->of.heads, 1));
 }
 
 hg_status hg__cuda_attention_back_add(hg_context *ctx, const struct hg__attention_back_args *a)

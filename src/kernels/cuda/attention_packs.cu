@@ -194,7 +194,7 @@ template <typename T, int SCORE, bool SAME, int SPREAD> struct forward_lane {
 			put_row<T>(p, at, own, acc, sum);
 			return;
 		}
-		float *to = p.staging + slot * p.lead;
+		float *to = slot_at(p, slot);
 		store<8>(to + at.column, acc);
 		if (at.first) {
 			to[p.cols + at.head] = sum.most;
@@ -235,11 +235,14 @@ __global__ void __launch_bounds__(PACK_BLOCK, FORWARD_BLOCKS<T, SCORE, SAME, SPR
 /* Slots whose loads are in flight together. */
 constexpr int SLOTS = 4;
 
-__device__ inline float largest_of(const struct forward_problem &p, int64_t s, int head)
+/* The largest of one number of all slots. The loads of eight slots are in flight together. */
+__device__ inline float largest_of(const struct row_slots &slots, int64_t lead, int64_t number)
 {
+	const float *most = slots.first + number;
 	float top = -INFINITY;
-	each_slot(p.plan, s, p.staging, p.lead, p.cols + head,
-	          [&](float most) { top = fmaxf(top, most); });
+#pragma unroll 8
+	for (int64_t i = 0; i < slots.count; i++)
+		top = fmaxf(top, most[i * lead]);
 	return top;
 }
 
@@ -252,17 +255,17 @@ __global__ void __launch_bounds__(PACK_BLOCK)
 	const struct pack_lane at(p);
 	if (s >= p.plan.splits || !at.live)
 		return;
-	struct running_sum sum = {largest_of(p, s, at.head), 0.0f, 0.0f};
-	const int64_t first = p.plan.split_first[s], last = p.plan.split_last[s];
+	const struct row_slots slots = slots_of(p, s);
+	struct running_sum sum = {largest_of(slots, p.lead, p.cols + at.head), 0.0f, 0.0f};
 	float acc[8] = {};
-	for (int64_t item = first; item <= last; item += SLOTS) {
+	for (int64_t first = 0; first < slots.count; first += SLOTS) {
 		float part[SLOTS][8] = {}, most[SLOTS], own[SLOTS];
 #pragma unroll
 		for (int u = 0; u < SLOTS; u++) {
 			most[u] = -INFINITY;
 			own[u] = 0.0f;
-			if (item + u <= last) {
-				const float *from = p.staging + slot_of(item + u, last) * p.lead;
+			if (first + u < slots.count) {
+				const float *from = slots.first + (first + u) * p.lead;
 				load<8>(from + at.column, part[u]);
 				most[u] = from[p.cols + at.head];
 				own[u] = from[p.cols + p.heads + at.head];
@@ -390,7 +393,7 @@ bool hg__cuda_attention_packs_takes(const struct hg__attention_args *a)
 
 size_t hg__cuda_attention_packs_workspace(const hg_context *, const struct hg__attention_args *a)
 {
-	return norm_bytes(a->of) + hg__staging_bytes(&a->csr, lead_of(a->of));
+	return norm_bytes(a->of) + slots_bytes(a->csr, lead_of(a->of));
 }
 
 hg_status hg__cuda_attention_packs(hg_context *ctx, const struct hg__attention_args *a)

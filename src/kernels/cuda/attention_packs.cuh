@@ -58,7 +58,8 @@ struct packs_problem {
 	float scale, slope, plain, folded; /* f(x) = plain x + folded |x| */
 	struct floats c;
 	struct attention_mask mask;
-	float *staging; /* [2 * items, lead] */
+	const int32_t *item_slot;
+	float *staging; /* [slots, lead] in the numbering of item_slot (core/csr.h) */
 	int64_t lead;
 };
 
@@ -420,6 +421,7 @@ static inline void describe(struct packs_problem *p, const struct hg__csr &csr,
                             const struct hg__attention &of)
 {
 	p->plan = attention_plan_of(csr);
+	p->item_slot = csr.plan ? csr.plan->item_slot : nullptr;
 	p->col = csr.col;
 	p->heads = of.heads;
 	p->cols = static_cast<int>(of.q.cols);

@@ -140,8 +140,9 @@ struct back_layout layout_of(const struct hg__attention_back_args *a)
 	l.dc = take(&l.bytes, l.dc_blocks * l.dc_width, sizeof(float));
 	l.dc_sums = take(&l.bytes, grid_for(l.dc_blocks, DC_ROWS) * l.dc_width, sizeof(float));
 	l.staging = take(&l.bytes, 0, 0);
-	l.bytes += hg__larger(hg__staging_bytes(&a->csr_t, 2 * of.q.cols),
-	                      hg__staging_bytes(&a->csr, of.q.cols));
+	/* the passes run one after the other, with one row of sums for each column of theirs */
+	l.bytes += hg__larger(l.columns ? slots_bytes(a->csr_t, 2 * of.q.cols) : 0,
+	                      l.rows ? slots_bytes(a->csr, of.q.cols) : 0);
 	return l;
 }
 

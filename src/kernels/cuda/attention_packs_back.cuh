@@ -419,7 +419,7 @@ template <typename T, int SCORE, bool SAME, int SPREAD, bool COLUMNS> struct bac
 				put_gradient<T, false>(p, at, own, d, d);
 			return;
 		}
-		float *to = p.staging + slot * p.lead + at.column;
+		float *to = slot_at(p, slot) + at.column;
 		store<8>(to, g);
 		if constexpr (COLUMNS)
 			store<8>(to + p.cols, b);
@@ -506,13 +506,13 @@ static __device__ inline void add_slots(const struct back_problem &p, int64_t s,
                                         float (&sum)[8])
 {
 	constexpr int SLOTS = 4; /* whose loads are in flight together */
-	const int64_t first = p.plan.split_first[s], last = p.plan.split_last[s];
-	for (int64_t item = first; item <= last; item += SLOTS) {
+	const struct row_slots slots = slots_of(p, s);
+	for (int64_t first = 0; first < slots.count; first += SLOTS) {
 		float part[SLOTS][8] = {};
 #pragma unroll
 		for (int u = 0; u < SLOTS; u++)
-			if (item + u <= last)
-				load<8>(p.staging + slot_of(item + u, last) * p.lead + column, part[u]);
+			if (first + u < slots.count)
+				load<8>(slots.first + (first + u) * p.lead + column, part[u]);
 #pragma unroll
 		for (int u = 0; u < SLOTS; u++)
 #pragma unroll
