@@ -87,8 +87,9 @@ typedef struct hg_attention_operands {
  * Range     max|Y| <= max|V| / (1 - dropout), proved for all scores that are finite in f32.
  * Error     (exp(2 E) - 1 + gamma_{2D+32}(u32)) sum of mask p |V|, then narrowed, with D the row
  *           degree and E the largest error of a score of the row and of its difference from their
- *           maximum. Tensor cores multiply p as the sum of two halves, which adds 2^-36 sum of
- *           mask |V|.
+ *           maximum. Where ADD or DOT multiplies halves, p may be narrowed, and so is the sum that
+ *           divides it (Y stays a mean of V), which adds 2^-10 sum of mask p |V| and 2^-35 D
+ *           max|V| / (1 - dropout).
  * Gradient  dV[j,c] = sum over edges (i, j) of mask p dY[i,c]. That of a score is
  *           ds = p (mask <dY_i, V_j> - <dY_i, Y_i>) over head k; q, k, c and bias receive the sums
  *           of ds times the derivatives of the scores. Where p, or with DOT ds, multiplies vectors

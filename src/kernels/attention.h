@@ -91,6 +91,10 @@ struct hg__attention {
  * finite, that column of Y may be infinite or NaN for all neighbours, even if p or the mask is 0,
  * or every score of the row is -inf.
  *
+ * With ADD and DOT, where V are halves, weight exp(s) may be narrowed before it is multiplied by V:
+ * to an error of 2^-11 of it and of 2^-36 exp of the largest score. Y is then divided by the sum of
+ * the narrowed numbers, so that it stays a mean; the log-sum-exp is that of the others.
+ *
  * - y: [rows, h d] of V's type, narrowed once. Its data may be NULL if there is `ended`: then the
  *   caller does not need it, because there will be no backward pass.
  * - ended: of Y's shape and type, or absent: dropout(f(Y + b)), with the bias, the activation and

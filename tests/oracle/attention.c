@@ -209,26 +209,26 @@ static int has_half_weights(const struct oracle_call *c)
 	return c->is_half && (c->score == ADD || c->score == DOT);
 }
 
-/* Adds the error of a weight that is the sum of two halves in the forward pass: 2^-22 of it, and
- * 2^-25 of a unit by which all weights of a row are divided. */
+/* Adds the error of a weight that is the sum of two halves: 2^-22 of it, and 2^-25 of a unit by
+ * which all weights of a column are divided. */
 static num in_two_halves(const struct oracle_call *c, num w, double unit)
 {
 	return has_half_weights(c) ? (num){w.v, w.e + 4 * U * (fabs(w.v) + w.e) + 0x1p-25 * unit} : w;
 }
 
-/* Adds the error of a weight that is one half in the backward pass: 2^-11 of it, and 2^-25 of a
- * unit by which all weights of a small graph are divided. */
+/* Adds the error of a weight that is one half: 2^-11 of it, and 2^-25 of a unit by which all
+ * weights of a row, or of a small graph, are divided. */
 static num in_one_half(const struct oracle_call *c, num w, double unit)
 {
 	return has_half_weights(c) ? (num){w.v, w.e + 0x1p-11 * (fabs(w.v) + w.e) + 0x1p-25 * unit} : w;
 }
 
-/* Computes the p of a row; returns 0 if the row has no edge that counts. The parts of a row that is
+/* Computes the p of a row, from weights that may be narrowed first; returns 0 if the row has no edge that counts. The parts of a row that is
  * split may be brought to one maximum by further factors exp. */
 static int softmax(const struct oracle_call *c, int64_t first, int64_t last, struct edge *edge)
 {
 	double top = -INFINITY;
-	struct num_sum s = {0};
+	struct num_sum s = {0}, narrowed = {0};
 	for (int64_t e = first; e < last; e++)
 		top = weight_of(c, e) > 0 ? fmax(top, edge[e - first].score.v) : top;
 	if (top == -INFINITY)
@@ -238,15 +238,16 @@ static int softmax(const struct oracle_call *c, int64_t first, int64_t last, str
 		at->p = weighted(weight_of(c, e), at->score.v - top,
 		                 at->score.e + 2 * argument(at->score.v, top));
 		num_sum_add(&s, at->p);
+		num_sum_add(&narrowed, in_one_half(c, at->p, 0x1p-11));
 	}
-	const num sum = num_sum_get(U, &s);
+	const num sum = num_sum_get(U, &s), divisor = num_sum_get(U, &narrowed);
 	const double log_sum = top + log(sum.v),
 	             error = log1p(sum.e / sum.v) + 4 * U * fabs(log(sum.v)) + U * fabs(log_sum);
 	for (int64_t e = first; e < last; e++) {
 		struct edge *at = &edge[e - first];
 		at->back = weighted(weight_of(c, e), at->score.v - log_sum,
 		                    at->score.e + error + argument(at->score.v, log_sum));
-		at->p = num_div(U, in_two_halves(c, at->p, 0x1p-11), sum);
+		at->p = num_div(U, in_one_half(c, at->p, 0x1p-11), divisor);
 	}
 	return 1;
 }

@@ -7,9 +7,9 @@
  * Bounds. A score is off by gamma of its depth times the sum of its absolute terms, and by 4 u of
  * its size for the subtraction and exp. The largest such error of a row counts in the terms and in
  * the sum of p, and again where the backward pass has p from the log of the sum. With the error of
- * f32 sums over n terms in two halves (5/2 n each, hg__depth_dot) and 2^-21 for weights in two
- * halves it bounds the relative error of p. Where the backward pass multiplies vectors by p, or
- * with DOT by ds, these are one half, with 2^-11 more. */
+ * f32 sums over n terms (5/2 n each, hg__depth_dot) and 2^-21 for exp it bounds the relative error
+ * of p. Where vectors are multiplied by p, or with DOT by ds, these are one half, with 2^-11 more;
+ * in the forward pass twice, because p is divided by the sum of such halves. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static void check_forward(const struct run *r, const struct weights *w, int64_t 
 			plus += w->x[i][j - first] > 0 ? term : 0;
 			terms += fabs(term);
 		}
-		const double e = error * terms + MOST * 0x1p-34;
+		const double e = (error + 2 * HALF) * terms + MOST * 0x1p-34;
 		CHECK_WITHIN(at(&r->y, i, c), y, e + hg__bound_narrow(HG_F16, fabs(y) + e));
 		if (is_add(r))
 			CHECK_WITHIN(at(&r->plus, i, c), plus, e + hg__bound_narrow(HG_F16, fabs(plus) + e));

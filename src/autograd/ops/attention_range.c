@@ -160,6 +160,13 @@ struct derivatives {
 	double column;             /* on its sum over a column */
 };
 
+/* Whether a kernel may narrow weights before it multiplies halves by them. */
+static int has_half_weights(const struct hg__range *r)
+{
+	const hg_score score = hg__attention_attr(r->node).score;
+	return (score == HG_SCORE_ADD || score == HG_SCORE_DOT) && r->shape[Q].dtype == HG_F16;
+}
+
 /* DOT of halves may narrow ds to a half before it meets K or Q (kernels/attention.h). Then it is
  * multiplied by a power of two of at least 2^14 / limit, where limit = 9/4 kept max |G| max |V|
  * with its own roundings is below 5/2 M (cuda/attention_graphs_back.cu). Rounding to nearest adds
@@ -167,7 +174,7 @@ struct derivatives {
 static void narrow_derivatives(const struct hg__range *r, struct derivatives *ds)
 {
 	const double near_zero = 0x1p-37 * ds->m;
-	if (hg__attention_attr(r->node).score != HG_SCORE_DOT || r->shape[Q].dtype != HG_F16)
+	if (hg__attention_attr(r->node).score != HG_SCORE_DOT || !has_half_weights(r))
 		return;
 	ds->edge += 0x1p-11 * ds->edge + near_zero;
 	ds->row += 0x1p-11 * ds->row + (double)r->facts.max_row_degree * near_zero;
@@ -188,8 +195,10 @@ static struct derivatives derivatives_of(const struct hg__range *r)
 	ds.m = hg__bound_mul(kept(r) * d, hg__bound_mul(r->dout, v)) +
 	       hg__underflow(r->shape[Q].dtype, 4.0 * d, kept(r) * (1.0 + v + r->dout));
 	/* Weights that differ by a share a from p change their mean by at most 2 a, and it stays a
-	 * mean. */
-	ds.plus = fmin(2.0 * ds.weight_error, 2.0) + state + sums;
+	 * mean. Weights of ADD and DOT may be narrowed (kernels/attention.h): a grows by 2^-11, and by
+	 * 2^-36 for each edge of a small graph. */
+	ds.plus = fmin(2.0 * ds.weight_error, 2.0) + (has_half_weights(r) ? 0x1.0001p-10 : 0.0) +
+	          state + sums;
 	/* D may be read with a relative error of 2^-12 where the state is f16
 	 * (cuda/attention_add_back.cu). */
 	ds.e = hg__bound_mul(ds.plus + sums + (r->shape[Q].dtype == HG_F16 ? 0x1p-12 : 0.0), ds.m) +

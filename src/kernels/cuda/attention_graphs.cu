@@ -1,7 +1,13 @@
 /* Attention over batches of small graphs by tensor cores. With counts c[i, j] of the entries:
  *
  *     m_i = max of s[i, j] where c > 0,   w[i, j] = c exp(s[i, j] - m_i),   l_i = sum of w[i, j]
- *     Y_i = sum of mask w[i, j] V_j / l_i,   log_sum_i = m_i + log l_i
+ *     w'[i, j] = w[i, j] as a half,   Y_i = sum of mask w'[i, j] V_j / sum of w'[i, j]
+ *     log_sum_i = m_i + log l_i
+ *
+ * Y is divided by the sum of the weights as they are multiplied, so that it is a mean whatever
+ * their rounding is, and no larger than V (times the factor of kept edges). One half of each weight
+ * takes half the products that two halves take, which had taken XX and XX ms with ADD and DOT on
+ * 1,024 graphs of 119 nodes with 128 columns (H200), and takes YY and YY so.
  *
  * A warp has all scores of its 16 rows in registers, so the maximum and the sum are those of whole
  * rows. It computes Y in pieces of columns, so that fewer sums are in registers at once. */
@@ -95,9 +101,10 @@ __device__ void add_scores(const struct forward_problem &p, const float *key,
 /* ---- weights ---- */
 
 /* The maximum and the sums of a lane's two rows: the maximum in units of log 2, the sums times
- * 2^WEIGHT_BITS. */
+ * 2^WEIGHT_BITS. halves: the sum of the weights as halves. */
 struct row_pair_sums {
 	struct running_sum of[2];
+	float halves[2];
 };
 
 /* Brings scores to units of log 2, -inf where there is no edge, and finds their maximum. factor:
@@ -139,8 +146,17 @@ __device__ void multiply_counts(const struct forward_problem &p, const struct gr
 	}
 }
 
-/* Makes weights of the scores, times 2^WEIGHT_BITS, and sums of them. The weight of an edge whose
- * score is not positive gets a sign, which tells the terms of `plus` from the others. */
+/* Rounds a pair of weights to halves, and adds their sizes to a sum. */
+__device__ void round_pair(float &x, float &y, float &sum)
+{
+	const float2 rounded = __half22float2(__floats2half2_rn(x, y));
+	x = rounded.x, y = rounded.y;
+	sum += fabsf(x) + fabsf(y);
+}
+
+/* Makes weights of the scores, times 2^WEIGHT_BITS, and sums of them, and rounds the weights to
+ * halves. The weight of an edge whose score is not positive gets a sign, which tells the terms of
+ * `plus` from the others. */
 template <bool DOT, int TILES>
 __device__ void weigh(const struct forward_problem &p, const struct graph_block &b, bool multiples,
                       float (&s)[TILES][2][4], struct row_pair_sums &rows)
@@ -172,8 +188,14 @@ __device__ void weigh(const struct forward_problem &p, const struct graph_block 
 				row.plus += signbit(w) ? 0.0f : w;
 		}
 #pragma unroll
+	for (int j = 0; j < TILES; j++)
+#pragma unroll
+		for (int i = 0; i < 8; i += 2)
+			round_pair(s[j][i / 4][i % 4], s[j][i / 4][i % 4 + 1], rows.halves[i % 4 / 2]);
+#pragma unroll
 	for (int high = 0; high < 2; high++) {
 		rows.of[high].sum = lanes_sum<4>(rows.of[high].sum);
+		rows.halves[high] = lanes_sum<4>(rows.halves[high]);
 		if constexpr (!DOT)
 			rows.of[high].plus = lanes_sum<4>(rows.of[high].plus);
 	}
@@ -215,38 +237,22 @@ __device__ unsigned negative_of(unsigned pair)
 	return all;
 }
 
-/* Splits the weights of a tile. The sign of a weight goes to the high half alone. */
-template <bool DOT> __device__ struct split_weights signed_halves(const float (&w)[2][4])
+__device__ uint4 all_of(const uint4 &w)
 {
-	struct split_weights s = split_of(w);
-	if constexpr (!DOT) {
-		s.low.x ^= negative_of(s.high.x) & SIGNS, s.low.y ^= negative_of(s.high.y) & SIGNS;
-		s.low.z ^= negative_of(s.high.z) & SIGNS, s.low.w ^= negative_of(s.high.w) & SIGNS;
-	}
-	return s;
-}
-__device__ struct split_weights all_of(const struct split_weights &w)
-{
-	struct split_weights s = w;
-	s.high.x &= ~SIGNS, s.high.y &= ~SIGNS, s.high.z &= ~SIGNS, s.high.w &= ~SIGNS;
-	return s;
+	return make_uint4(w.x & ~SIGNS, w.y & ~SIGNS, w.z & ~SIGNS, w.w & ~SIGNS);
 }
 /* The terms of `plus`. */
-__device__ struct split_weights plus_of(const struct split_weights &w)
+__device__ uint4 plus_of(const uint4 &w)
 {
-	const uint4 keep = make_uint4(~negative_of(w.high.x), ~negative_of(w.high.y),
-	                              ~negative_of(w.high.z), ~negative_of(w.high.w));
-	struct split_weights s = w;
-	s.high.x &= keep.x, s.high.y &= keep.y, s.high.z &= keep.z, s.high.w &= keep.w;
-	s.low.x &= keep.x, s.low.y &= keep.y, s.low.z &= keep.z, s.low.w &= keep.w;
-	return s;
+	return make_uint4(w.x & ~negative_of(w.x), w.y & ~negative_of(w.y), w.z & ~negative_of(w.z),
+	                  w.w & ~negative_of(w.w));
 }
 
 /* Sums of a piece of columns. SIGNED: some weights have signs, which are ignored. ALL: the graph
  * has TILES tiles of rows. v: the piece's first column of the graph's first row. */
 template <bool SIGNED, bool ALL, int D, int TILES, int N>
-__device__ void sum_piece(const struct split_weights (&w)[TILES], const __half *v,
-                          const struct graph_block &b, bool clean, float (&sums)[N][4])
+__device__ void sum_piece(const uint4 (&w)[TILES], const __half *v, const struct graph_block &b,
+                          bool clean, float (&sums)[N][4])
 {
 	clear(sums);
 #pragma unroll
@@ -278,10 +284,9 @@ __device__ void stage_piece(const struct forward_problem &p, float (&sums)[N][4]
 /* Computes Y, or with other weights `plus`, of the warp's rows in shared memory, and stores it if
  * it is wanted. */
 template <bool SIGNED, int D, int COLUMNS, int TILES>
-__device__ void store_result(const struct forward_problem &p,
-                             const struct split_weights (&w)[TILES], const __half *v, __half *own,
-                             const float (&factor)[2], const struct graph_block &b, __half *to,
-                             int64_t ld)
+__device__ void store_result(const struct forward_problem &p, const uint4 (&w)[TILES],
+                             const __half *v, __half *own, const float (&factor)[2],
+                             const struct graph_block &b, __half *to, int64_t ld)
 {
 #pragma unroll 1
 	for (int c = 0; c < D; c += COLUMNS) {
@@ -325,9 +330,8 @@ __device__ void store_ended(const struct forward_problem &p, const __half *own,
  * values are not finite, all of them spoil `plus`: it is used only to multiply a gradient that such
  * values have spoiled before. */
 template <bool DOT, int D, int TILES>
-__device__ void store_results(const struct forward_problem &p, struct split_weights (&w)[TILES],
-                              const __half *v, __half *own, const float (&factor)[2],
-                              const struct graph_block &b)
+__device__ void store_results(const struct forward_problem &p, uint4 (&w)[TILES], const __half *v,
+                              __half *own, const float (&factor)[2], const struct graph_block &b)
 {
 	store_result<!DOT, D, PIECE<DOT, D>>(p, w, v, own, factor, b, p.y, p.ldy);
 	if (p.epilogue.to)
@@ -407,7 +411,7 @@ __global__ void __launch_bounds__(32 * TILES, 16 / TILES)
 	/* before the scores, because it takes many registers */
 	const uint64_t kept = p.of.mask.step ? kept_bits(p, b) : 0;
 	tile_scores<TILES> s = {};
-	struct row_pair_sums rows = {{empty_sum(), empty_sum()}};
+	struct row_pair_sums rows = {{empty_sum(), empty_sum()}, {}};
 	if constexpr (DOT)
 		dot_scores<D>(own, k, b, s);
 	else
@@ -418,11 +422,11 @@ __global__ void __launch_bounds__(32 * TILES, 16 / TILES)
 	if (p.of.mask.step)
 		drop(s, kept);
 	const float share = p.of.mask.step ? p.of.mask.kept : 1.0f;
-	const float factor[2] = {shared_out(share, rows.of[0].sum), shared_out(share, rows.of[1].sum)};
-	struct split_weights w[TILES];
+	const float factor[2] = {shared_out(share, rows.halves[0]), shared_out(share, rows.halves[1])};
+	uint4 w[TILES];
 #pragma unroll
 	for (int j = 0; j < TILES; j++)
-		w[j] = signed_halves<DOT>(s[j]);
+		w[j] = left_of(s[j]);
 	__syncwarp(); /* all lanes have read Q */
 	store_results<DOT, D>(p, w, v, own + b.own * GRAPH_PITCH<D>, factor, b);
 }

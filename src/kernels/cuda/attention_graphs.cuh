@@ -6,14 +6,8 @@
  * results of one product, pairs of neighbouring columns of rows g and g + 8, are the left operand
  * of the next one as they lie in registers.
  *
- * Sums are f32. In the forward pass their weights are exact to 22 bits: a weight w is split into
- * two halves,
- *
- *     w = high + low,  high = half(w),  low = half(w - high)
- *
- * and both are multiplied, so that |error of w| <= 2^-22 |w| + 2^-25, the second where low is
- * subnormal. In the backward pass weights are one half, and |error of w| <= 2^-11 |w| + 2^-25.
- * Weights are multiplied by a power of two before they become halves: in the forward pass 2^11,
+ * Sums are f32. Their weights w are halves, and |error of w| <= 2^-11 |w| + 2^-25, the second where
+ * the half is subnormal. Weights are multiplied by a power of two before they become halves: in the forward pass 2^11,
  * where the largest of a row is at least 1, so that 2^-25 is 2^-36 of it; in the backward pass
  * 2^15 for p, and for ds what brings the limit of a graph into [2^14, 2^15): at most 2^-39 of that
  * limit.
@@ -349,25 +343,19 @@ template <int D> static __device__ inline unsigned right_address(const __half *r
 }
 constexpr unsigned STEP_BYTES = HG__DENSE_TILE * sizeof(__half); /* 16 columns on */
 
-/* 16 x 16 weights as two left operands whose sum they are. */
-struct split_weights {
-	uint4 high, low;
-};
-static __device__ inline void split_pair(float x, float y, unsigned &high, unsigned &low)
+/* Two numbers as halves. */
+static __device__ inline unsigned pair_of(float x, float y)
 {
-	const __half2 h = __floats2half2_rn(x, y);
-	const __half2 l = __floats2half2_rn(x - __low2float(h), y - __high2float(h));
-	memcpy(&high, &h, sizeof high);
-	memcpy(&low, &l, sizeof low);
+	const __half2 pair = __floats2half2_rn(x, y);
+	unsigned bits;
+	memcpy(&bits, &pair, sizeof bits);
+	return bits;
 }
-static __device__ inline struct split_weights split_of(const float (&w)[2][4])
+/* 16 x 16 weights as a left operand. */
+static __device__ inline uint4 left_of(const float (&w)[2][4])
 {
-	struct split_weights s;
-	split_pair(w[0][0], w[0][1], s.high.x, s.low.x);
-	split_pair(w[0][2], w[0][3], s.high.y, s.low.y);
-	split_pair(w[1][0], w[1][1], s.high.z, s.low.z);
-	split_pair(w[1][2], w[1][3], s.high.w, s.low.w);
-	return s;
+	return make_uint4(pair_of(w[0][0], w[0][1]), pair_of(w[0][2], w[0][3]),
+	                  pair_of(w[1][0], w[1][1]), pair_of(w[1][2], w[1][3]));
 }
 
 /* Two halves, with 0 in place of those that are not finite: their exponent is 31. */
@@ -408,8 +396,8 @@ template <int N> static __device__ inline bool any_spoiled(const float (&sums)[N
 /* sums += W X, for 16 x 16 weights and columns 0 .. 8 N - 1 of 16 rows of X; clean: without values
  * that are not finite. */
 template <int D, int N>
-static __device__ inline void add_product(float (&sums)[N][4], const struct split_weights &w,
-                                          const __half *x, int lane, bool clean)
+static __device__ inline void add_product(float (&sums)[N][4], const uint4 &w, const __half *x,
+                                          int lane, bool clean)
 {
 	const unsigned right = left_address<D>(x, lane);
 	uint4 y[N / 2];
@@ -419,16 +407,10 @@ static __device__ inline void add_product(float (&sums)[N][4], const struct spli
 		if (clean)
 			y[n] = only_finite(y[n]);
 	}
-	/* all high halves first, so that neighbouring products have different sums */
 #pragma unroll
 	for (int n = 0; n < N / 2; n++) {
-		multiply(sums[2 * n], w.high, y[n].x, y[n].y);
-		multiply(sums[2 * n + 1], w.high, y[n].z, y[n].w);
-	}
-#pragma unroll
-	for (int n = 0; n < N / 2; n++) {
-		multiply(sums[2 * n], w.low, y[n].x, y[n].y);
-		multiply(sums[2 * n + 1], w.low, y[n].z, y[n].w);
+		multiply(sums[2 * n], w, y[n].x, y[n].y);
+		multiply(sums[2 * n + 1], w, y[n].z, y[n].w);
 	}
 }
 

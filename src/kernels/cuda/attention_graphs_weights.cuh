@@ -113,11 +113,8 @@ static __device__ inline void put_weights(__half *tile, int pitch, const struct 
 {
 #pragma unroll
 	for (int k = 0; k < 4; k++) {
-		const __half2 pair = __floats2half2_rn(w[2 * k], w[2 * k + 1]);
-		unsigned bits;
-		memcpy(&bits, &pair, sizeof bits);
 		*reinterpret_cast<unsigned *>(tile + (b.g + 8 * (k % 2)) * pitch + 8 * (k / 2) + 2 * b.t) =
-		    bits & masks.of[k];
+		    pair_of(w[2 * k], w[2 * k + 1]) & masks.of[k];
 	}
 }
 

@@ -24,7 +24,7 @@ static_assert(HG__TILE_MOST * (1 << 14) <= 65504, "a weight is a half");
 
 /* The numbers of a head in a staging slot. */
 enum { MOST = 0, SUM = 1, SUM_PLUS = 2, NUMBERS = 3 };
-static_assert(NUMBERS <= HG__ATTENTION_STAGED, "graphs leave memory for so many");
+static_assert(int{NUMBERS} <= int{HG__ATTENTION_STAGED}, "graphs leave memory for so many");
 
 struct forward {
 	struct tile_edges e;

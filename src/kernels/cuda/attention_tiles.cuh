@@ -315,6 +315,27 @@ template <int D> static __device__ inline unsigned tile_offset(int lane)
 	                             static_cast<int>(sizeof(__half)));
 }
 
+/* 16 x 16 weights as two left operands whose sum they are. */
+struct split_weights {
+	uint4 high, low;
+};
+static __device__ inline void split_pair(float x, float y, unsigned &high, unsigned &low)
+{
+	const __half2 h = __floats2half2_rn(x, y);
+	const __half2 l = __floats2half2_rn(x - __low2float(h), y - __high2float(h));
+	memcpy(&high, &h, sizeof high);
+	memcpy(&low, &l, sizeof low);
+}
+static __device__ inline struct split_weights split_of(const float (&w)[2][4])
+{
+	struct split_weights s;
+	split_pair(w[0][0], w[0][1], s.high.x, s.low.x);
+	split_pair(w[0][2], w[0][3], s.high.y, s.low.y);
+	split_pair(w[1][0], w[1][1], s.high.z, s.low.z);
+	split_pair(w[1][2], w[1][3], s.high.w, s.low.w);
+	return s;
+}
+
 /* The weights of a lane, and which of them belong to `plus`: bits of the halves that pairs of
  * weights become. */
 struct tile_weights {

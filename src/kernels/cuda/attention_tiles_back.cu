@@ -20,7 +20,7 @@ static_assert(HG__TILE_MOST * (1 << 14) <= 65504, "a weight is a half");
 
 /* The sum of f' p D in a staging slot. */
 enum { REST = 0, NUMBERS = 1 };
-static_assert(NUMBERS <= HG__ATTENTION_STAGED, "graphs leave memory for so many");
+static_assert(int{NUMBERS} <= int{HG__ATTENTION_STAGED}, "graphs leave memory for so many");
 
 /* Columns of a head: those of one chunk, because dk is a product over all of them. */
 constexpr int WIDEST = 64;
