@@ -132,6 +132,10 @@ struct hg__attention_args {
  *               dc = sum over all edges of ds f(Q_i + K_j)
  *     dbias[e, k] = ds, with ADD f' ds
  *
+ * With ADD, where operands are halves, dQ[i, k] may be computed as (1 - slope) times the sum of ds
+ * over the edges of row i whose score is positive before f, which is the same, because all ds of a
+ * row add up to 0.
+ *
  * With ADD and DOT, where G, K or Q are halves, the p or ds with which they are multiplied may be
  * narrowed first, after the multiplication by a power of two that keeps it in range: to an error
  * of 2^-11 of it.
@@ -139,8 +143,8 @@ struct hg__attention_args {
  * f'(0) = slope. A vector without a direction has the gradient 0: behind a relu whole rows are 0,
  * and the quotient by a tiny number would overflow.
  *
- * - y, log_sum, plus: as the forward pass left them. D uses Y as stored. plus is read for dq with
- *   ADD, and must then be present.
+ * - y, log_sum, plus: as the forward pass left them. D uses Y as stored. plus may be read for dq
+ *   with ADD, and must then be present.
  * - dq, dk, dv: dQ, dK and dV, of the type of q, k, v, or absent. dk may be dq, and dv may be dk or
  *   dq: the matrix then receives the sum of their gradients (one operand in several places). A
  *   gradient may be narrowed before it is added to another.

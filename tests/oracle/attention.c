@@ -385,25 +385,32 @@ static num derivatives(const struct oracle_call *c, const struct sides *s, int64
 	return D;
 }
 
-/* dq of ADD, from the stored terms of Y and of the sum of p with a positive score before f. */
+/* dq of ADD, from the stored terms of Y and of the sum of p with a positive score before f. With
+ * halves it may be the sum of ds of these edges. */
 static num row_of_add(const struct oracle_call *c, const struct sides *s, int64_t i, int64_t head,
                       const struct edge *edge, num D)
 {
 	const int64_t d = c->out.cols / c->heads;
-	struct num_sum dot = {0}, shares = {0};
-	double unsure = 0;
+	struct num_sum dot = {0}, shares = {0}, sum_ds = {0};
+	double unsure = 0, unsure_ds = 0;
 	for (int64_t e = c->graph.rowptr[i]; e < c->graph.rowptr[i + 1]; e++) {
 		const struct edge *row = &edge[e - c->graph.rowptr[i]];
 		if (row->plus)
 			num_sum_add(&shares, row->p);
+		if (row->plus)
+			num_sum_add(&sum_ds, row->ds);
 		unsure += row->unsure ? row->p.v + row->p.e : 0;
+		unsure_ds += row->unsure ? fabs(row->ds.v) + row->ds.e : 0;
 	}
 	for (int64_t k = head * d; k < (head + 1) * d; k++)
 		num_sum_add(&dot, num_mul(U, DOUT(i, k), num_store(c->is_half, mean(c, s, i, k, edge, 1))));
 	num share = num_sum_get(U, &shares);
 	share.e += unsure;
-	return num_mul(U, num_sub(U, num_exact(1), num_exact(c->slope)),
-	               num_sub(U, num_sum_get(dot_u(c), &dot), num_mul(U, D, share)));
+	num dq = num_sub(U, num_sum_get(dot_u(c), &dot), num_mul(U, D, share)),
+	    of_ds = num_sum_get(U, &sum_ds);
+	if (has_half_weights(c))
+		dq.e = fmax(dq.e, fabs(dq.v - of_ds.v) + of_ds.e + unsure_ds);
+	return num_mul(U, num_sub(U, num_exact(1), num_exact(c->slope)), dq);
 }
 
 /* f'(x) y; an x within its error of 0 may have either derivative. */

@@ -182,8 +182,13 @@ static double dot(const struct run *r, int head, int64_t i, const struct operand
 	return sum;
 }
 
-static void add_edge(const struct run *r, const struct weights *w, int64_t i, int64_t j, double d,
-                     double d_terms, struct gradients *g)
+/* ds of an edge with ADD, and a bound on its error. */
+struct derivative {
+	double ds, error;
+};
+
+static struct derivative add_edge(const struct run *r, const struct weights *w, int64_t i,
+                                  int64_t j, double d, double d_terms, struct gradients *g)
 {
 	const int64_t n = j - r->s->first[i], width = r->shape.d, from = w->head * width;
 	const double p = w->p[i][n], mask = w->mask[i][n];
@@ -200,28 +205,36 @@ static void add_edge(const struct run *r, const struct weights *w, int64_t i, in
 	if (is_add(r)) {
 		const double f = w->x[i][n] > 0 ? 1 : 0.25;
 		gradient_add(&g->dk, j, w->head, f * ds, error);
-		return;
+		return (struct derivative){ds, error};
 	}
 	for (int64_t c = from; c < from + width; c++) {
 		const double q = r->scale * at(&r->q, i, c), k = r->scale * at(&r->k, j, c);
 		gradient_add(&g->dq, i, c, ds * k, narrowed * fabs(k));
 		gradient_add(&g->dk, j, c, ds * q, narrowed * fabs(q));
 	}
+	return (struct derivative){ds, narrowed};
 }
 
 static void add_row(const struct run *r, const struct weights *w, int64_t i, struct gradients *g)
 {
 	double d_terms, plus_terms;
+	struct derivative positive = {0, 0};
 	const double d = dot(r, w->head, i, &r->y, i, &d_terms);
 	for (int64_t j = r->s->first[i]; j < r->s->end[i]; j++)
-		if (entries(r->s, i, j))
-			add_edge(r, w, i, j, d, d_terms, g);
+		if (entries(r->s, i, j)) {
+			const struct derivative own = add_edge(r, w, i, j, d, d_terms, g);
+			const int counts = w->x[i][j - r->s->first[i]] > 0;
+			positive.ds += counts ? own.ds : 0;
+			positive.error += counts ? own.error : 0;
+		}
 	if (!is_add(r))
 		return;
+	/* from `plus`, or from the sum of ds */
 	const double plus = dot(r, w->head, i, &r->plus, i, &plus_terms),
-	             p_plus = at(&r->log_sum, i, r->shape.heads + w->head);
-	gradient_add(&g->dq, i, w->head, 0.75 * (plus - d * p_plus),
-	             hg__gamma(r->shape.d + 8.0, U32) * (plus_terms + d_terms * p_plus));
+	             p_plus = at(&r->log_sum, i, r->shape.heads + w->head), dq = plus - d * p_plus,
+	             error = hg__gamma(r->shape.d + 8.0, U32) * (plus_terms + d_terms * p_plus),
+	             other = fabs(positive.ds - dq) + positive.error;
+	gradient_add(&g->dq, i, w->head, 0.75 * dq, 0.75 * fmax(error, other));
 }
 
 /* ---- cases ---- */

@@ -211,12 +211,14 @@ static struct derivatives derivatives_of(const struct hg__range *r)
 }
 
 /* dQ of ADD. Y+ and p+ have errors like that of Y, and D has one. However large these are, Y+ is at
- * most kept |V|, and p+ is at most 1. */
+ * most kept |V|, and p+ is at most 1. With halves dQ may be a sum of ds' instead. */
 static double back_sign(const struct hg__range *r, const struct derivatives *ds)
 {
-	const double slope = (double)hg__attention_attr(r->node).slope;
-	return (1.0 - slope) *
-	       fmin(0.5 * ds->m + 2.0 * (ds->e + ds->plus * ds->m), 2.0 * (ds->m + ds->e));
+	const double slope = (double)hg__attention_attr(r->node).slope, a = ds->weight_error,
+	             of_plus =
+	                 fmin(0.5 * ds->m + 2.0 * (ds->e + ds->plus * ds->m), 2.0 * (ds->m + ds->e)),
+	             of_ds = fmin((0.5 + a) * ds->m + (1.0 + a) * ds->e, ds->row);
+	return (1.0 - slope) * (has_half_weights(r) ? fmax(of_plus, of_ds) : of_plus);
 }
 
 /* 1 / |Q_i| or 1 / |K_j| of a cosine. */

@@ -7,10 +7,10 @@
  * of the next one as they lie in registers.
  *
  * Sums are f32. Their weights w are halves, and |error of w| <= 2^-11 |w| + 2^-25, the second where
- * the half is subnormal. Weights are multiplied by a power of two before they become halves: in the forward pass 2^11,
- * where the largest of a row is at least 1, so that 2^-25 is 2^-36 of it; in the backward pass
- * 2^15 for p, and for ds what brings the limit of a graph into [2^14, 2^15): at most 2^-39 of that
- * limit.
+ * the half is subnormal. Weights are multiplied by a power of two before they become halves: in the
+ * forward pass 2^11, where the largest of a row is at least 1, so that 2^-25 is 2^-36 of it; in the
+ * backward pass 2^15 for p, and for ds what brings the limit of a graph into [2^14, 2^15): at most
+ * 2^-39 of that limit.
  *
  * A weight of 0 times a value that is not finite would be NaN, also in rows that do not have this
  * neighbour. So a sum that is not finite (spoiled) is computed again without such values, and those

@@ -4,8 +4,11 @@
  *     ds[i, j] = p[i, j] (mask <G_i, V_j> - D_i)
  *     dV_j = sum of mask p[i, j] G_i
  *     DOT    dQ_i = scale sum of ds[i, j] K_j,  dK_j = scale sum of ds[i, j] Q_i
- *     ADD    dq_i = (1 - slope) (<G_i, plus_i> - D_i log_sum[i, h + k]),
+ *     ADD    dq_i = (1 - slope) sum of ds[i, j] where q_i + k_j > 0,
  *            dk_j = sum of f' ds[i, j]
+ *
+ * (The sum of all ds of a row is 0, so that of f' ds is (1 - slope) times that of some. `plus`,
+ * from which other kernels compute it, is not read.)
  *
  * All operands of a graph are in shared memory. The warps of its block first compute all p and ds,
  * which they put into shared memory as halves; then each computes pieces of the gradients, so that
@@ -29,16 +32,40 @@ namespace
 /* ---- weights ---- */
 
 /* ADD: adds f' ds of a tile to the lane's sums of its columns, of which columns 8 n + 2 t and 8 n +
- * 2 t + 1 of the tile are numbers 2 n and 2 n + 1. x: scores before f. */
+ * 2 t + 1 of the tile are numbers 2 n and 2 n + 1, and ds where x > 0 to those of its two rows. x:
+ * scores before f. */
 __device__ void add_derivatives(const struct backward_problem &p, uint32_t counts,
-                                const float (&x)[8], const float (&ds)[8], float *sums)
+                                const float (&x)[8], const float (&ds)[8], float *columns,
+                                float *rows)
 {
 #pragma unroll
 	for (int n = 0; n < 8; n++) {
-		const float of = leaky_slope(x[n], p.of.slope) * ds[n];
 		/* ds is not 0 where there is no edge */
-		sums[2 * (n / 4) + n % 2] += is_counted(counts, n) ? of : 0.0f;
+		const float own = is_counted(counts, n) ? ds[n] : 0.0f;
+		columns[2 * (n / 4) + n % 2] += leaky_slope(x[n], p.of.slope) * own;
+		rows[n % 4 / 2] += x[n] > 0.0f ? own : 0.0f;
 	}
+}
+
+/* Puts the sums of four rows over the columns of tiles j and j + 1 into shared memory: of rows g
+ * and g + 8 of tile i, and of tile i + 1. Of the four lanes that have a row, lane t puts the sum of
+ * number t. */
+__device__ void put_row_sums(const struct backward_memory &m, const struct graph_block &b, int i,
+                             int j, float (&sums)[4])
+{
+#pragma unroll
+	for (int k = 0; k < 4; k++)
+		sums[k] = lanes_sum<4>(sums[k]);
+	const float own = b.t & 2 ? (b.t & 1 ? sums[3] : sums[2]) : (b.t & 1 ? sums[1] : sums[0]);
+	m.row_sums(score_row(b, i + b.t / 2, 2 * (b.t % 2)))[j / 2] = own;
+}
+/* The sum of a row, from those of its columns. */
+__device__ float row_sum(const struct backward_memory &m, const struct graph_block &b, int row)
+{
+	float sum = 0.0f;
+	for (int part = 0; part < b.rows / BACK_ROWS; part++)
+		sum += m.row_sums(row)[part];
+	return sum;
 }
 
 /* Adds the sums of eight lanes with one t, of which lane 4 g + t receives number g. */
@@ -63,7 +90,7 @@ __device__ void put_edges(const struct backward_problem &p, const struct backwar
                           int j, const uint32_t (&counts)[2][2], unsigned kept,
                           const float (&score)[2][4][4], const float (&dp)[2][4][4])
 {
-	float sums[8] = {}; /* ADD: of f' ds */
+	float sums[8] = {}, row_sums[4] = {}; /* ADD: of f' ds, and of ds where x > 0 */
 #pragma unroll
 	for (int of = 0; of < 4; of++) {
 		const int down = of / 2, right = of % 2, row = score_row(b, i + down, 0);
@@ -92,11 +119,13 @@ __device__ void put_edges(const struct backward_problem &p, const struct backwar
 		if constexpr (DOT)
 			put_weights(m.ds + at, m.pitch, b, masks, ds);
 		else
-			add_derivatives(p, entries, x, ds, sums + 4 * right);
+			add_derivatives(p, entries, x, ds, sums + 4 * right, row_sums + 2 * down);
 	}
-	if constexpr (!DOT)
+	if constexpr (!DOT) {
 		m.add_dk[i / 2 * m.rows + HG__DENSE_TILE * j + 8 * (b.g / 2) + 2 * b.t + b.g % 2] =
 		    sum_over_rows(sums, b);
+		put_row_sums(m, b, i, j, row_sums);
+	}
 }
 
 /* Computes all p and ds, 32 x 32 of them in a warp at once. A barrier must follow. */
@@ -229,9 +258,7 @@ __device__ void store_add_numbers(const struct backward_problem &p, const struct
 {
 	for (int i = static_cast<int>(threadIdx.x); i < b.nodes; i += static_cast<int>(blockDim.x)) {
 		const int64_t node = b.first + i;
-		const float minus_d = m.node[i].y,
-		            dq = p.dq ? (1.0f - p.of.slope) * (m.add_plus[i] + minus_d * m.add_share[i])
-		                      : 0.0f;
+		const float dq = (1.0f - p.of.slope) * (row_sum(m, b, i) / P_SCALE);
 		float dk = 0.0f;
 		for (int part = 0; part < b.rows / BACK_ROWS; part++)
 			dk += m.add_dk[part * m.rows + i];
@@ -358,7 +385,7 @@ bool hg__cuda_attention_back_graphs_takes(const struct hg__attention_back_args *
 	                         : holds_products(a->dq) && holds_products(a->dk),
 	           halves = is_half(a->y) && is_half(a->dy) && holds_products(a->dv) && results;
 	if (!graph_operands_fit(a->csr, a->of) || !a->csr_t.plan || !a->csr_t.plan->dense || !halves ||
-	    a->dbias.data || a->dc.data || (add && a->dq.data && !(a->plus.data && is_half(a->plus))))
+	    a->dbias.data || a->dc.data)
 		return false;
 	return hg__cuda_attention_graphs_back_fits(a->csr, a->of);
 }
@@ -375,9 +402,9 @@ hg_status hg__cuda_attention_back_graphs(hg_context *ctx, const struct hg__atten
 	struct backward_problem p = {};
 	p.of = graph_operands_of(a->csr, a->of);
 	p.count = dense.count, p.count_t = a->csr_t.plan->dense->count;
-	p.y = data_of<const __half>(a->y), p.plus = data_of<const __half>(a->plus);
+	p.y = data_of<const __half>(a->y);
 	p.dy = data_of<const __half>(a->dy), p.log_sum = data_of<const float>(a->log_sum);
-	p.ldy = a->y.ld, p.ldplus = a->plus.ld, p.lddy = a->dy.ld, p.ld_log_sum = a->log_sum.ld;
+	p.ldy = a->y.ld, p.lddy = a->dy.ld, p.ld_log_sum = a->log_sum.ld;
 	if (a->of.score == HG_SCORE_DOT) {
 		add_result(&p, a->dq, OF_DQ);
 		add_result(&p, a->dk, OF_DK);

@@ -17,9 +17,9 @@ struct graph_result {
 struct backward_problem {
 	struct graph_operands of;
 	const uint32_t *count, *count_t; /* of rows; of columns */
-	const __half *y, *plus, *dy;
+	const __half *y, *dy;
 	const float *log_sum;
-	int64_t ldy, ldplus, lddy, ld_log_sum;
+	int64_t ldy, lddy, ld_log_sum;
 	struct graph_result result[GRAPH_PRODUCTS];
 	int results;
 	__half *dq, *dk; /* ADD: one number a node and head, or NULL: absent */
@@ -53,12 +53,16 @@ struct backward_memory {
 	 * ds, times its scale. */
 	__half *p, *ds;
 	int rows, pitch;
+	/* The sums of a row over BACK_ROWS columns each are numbers behind the last column of its row
+	 * of p, where rows have 16 bytes beside their columns. */
+	__device__ float *row_sums(int row) const
+	{
+		return reinterpret_cast<float *>(p + row * pitch + rows);
+	}
 	/* Of each node: what is added to the scores, in units of log 2, before they become 2^P_BITS p;
 	 * and -D. */
 	float2 *node;
 	float *add_q, *add_k; /* ADD: q and k of each node */
-	float *add_plus;      /* ADD: <G_i, plus_i> of each node */
-	float *add_share;     /* ADD: the sum of p of edges with a positive score before f */
 	float *add_dk;        /* ADD: dk of each node in parts: of BACK_ROWS rows of scores each */
 	float *most;          /* DOT: [2 * WARPS * D / 8] */
 };
@@ -77,7 +81,7 @@ static __host__ __device__ inline int score_pitch(int rows)
 template <bool DOT, int D> static inline size_t backward_bytes(int all_rows)
 {
 	const int rows = backward_rows(all_rows);
-	const size_t floats = DOT ? 2 : 6 + rows / BACK_ROWS,
+	const size_t floats = DOT ? 2 : 4 + rows / BACK_ROWS,
 	             most = DOT ? 2 * back_shape<DOT, D>::WARPS * D / 8 : 0,
 	             scores = static_cast<size_t>(rows) * score_pitch(rows) * sizeof(__half);
 	return (DOT ? 4 : 2) * graph_rows_bytes<D>(rows) + (DOT ? 2 : 1) * scores +
@@ -95,8 +99,7 @@ static __device__ inline struct backward_memory memory_of(void *shared, int all_
 	float *const next = reinterpret_cast<float *>(m.p + (DOT ? 2 : 1) * m.rows * m.pitch);
 	m.node = reinterpret_cast<float2 *>(next);
 	m.most = m.add_q = next + 2 * m.rows;
-	m.add_k = next + 3 * m.rows, m.add_plus = next + 4 * m.rows;
-	m.add_share = next + 5 * m.rows, m.add_dk = next + 6 * m.rows;
+	m.add_k = next + 3 * m.rows, m.add_dk = next + 4 * m.rows;
 	return m;
 }
 
@@ -138,30 +141,29 @@ static __device__ inline float larger_finite(float most, float square)
 	return square < INFINITY ? fmaxf(most, square) : most;
 }
 
-/* Packs of a thread that it loads before it uses any, so that it waits once for all. The third is
- * V with DOT, and `plus` with ADD, where dq needs it. */
+/* Packs of a thread that it loads before it uses any, so that it waits once for all. V with DOT
+ * alone. */
 template <bool DOT, int D> struct gradient_packs {
 	static constexpr int STEPS = HG__DENSE_NODES * (D / 8) / (32 * back_shape<DOT, D>::WARPS),
 	                     COUNT = STEPS < 4 ? STEPS : 4;
-	uint4 g[COUNT], y[COUNT], third[COUNT];
+	uint4 g[COUNT], y[COUNT], v[DOT ? COUNT : 1];
 
 	__device__ gradient_packs(const struct backward_problem &p, const struct graph_block &b,
 	                          const thread_packs<D> &packs, int first)
 	{
-		const __half *const from = DOT ? p.of.v : p.dq ? p.plus : p.y;
-		const int64_t ld = DOT ? p.of.ldv : p.dq ? p.ldplus : p.ldy;
 #pragma unroll
 		for (int k = 0; k < COUNT; k++) {
 			const int row = first + k * packs.step;
 			g[k] = pack_at(p, b, p.dy, p.lddy, row, packs.col);
 			y[k] = pack_at(p, b, p.y, p.ldy, row, packs.col);
-			third[k] = pack_at(p, b, from, ld, row, packs.col);
+			if constexpr (DOT)
+				v[k] = pack_at(p, b, p.of.v, p.of.ldv, row, packs.col);
 		}
 	}
 };
 
-/* Copies G, and with DOT also V, to shared memory. Computes D, and with ADD <G_i, plus_i>, of each
- * node; with DOT the largest squares that the thread has seen. */
+/* Copies G, and with DOT also V, to shared memory. Computes D of each node, and with DOT the
+ * largest squares that the thread has seen. */
 template <bool DOT, int D>
 static __device__ inline struct squares fetch_gradient(const struct backward_problem &p,
                                                        const struct backward_memory &m,
@@ -183,13 +185,9 @@ static __device__ inline struct squares fetch_gradient(const struct backward_pro
 			if (packs.col == 0)
 				m.node[row].y = -d;
 			if constexpr (DOT) {
-				*reinterpret_cast<uint4 *>(m.v + at) = of.third[k];
+				*reinterpret_cast<uint4 *>(m.v + at) = of.v[k];
 				most.g = larger_finite(most.g, dot_packs(of.g[k], of.g[k]));
-				most.v = larger_finite(most.v, dot_packs(of.third[k], of.third[k]));
-			} else if (p.dq) {
-				const float plus = lanes_sum<PACKS>(dot_packs(of.g[k], of.third[k]));
-				if (packs.col == 0)
-					m.add_plus[row] = plus;
+				most.v = larger_finite(most.v, dot_packs(of.v[k], of.v[k]));
 			}
 		}
 	}
@@ -212,7 +210,6 @@ static __device__ inline void fetch_numbers(const struct backward_problem &p,
 		if constexpr (!DOT) {
 			m.add_q[i] = exists ? widen(p.of.q[node * p.of.ldq + b.head]) : 0.0f;
 			m.add_k[i] = exists ? widen(p.of.k[node * p.of.ldk + b.head]) : 0.0f;
-			m.add_share[i] = exists ? p.log_sum[node * p.ld_log_sum + p.of.heads + b.head] : 0.0f;
 		}
 	}
 }
