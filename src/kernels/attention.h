@@ -143,7 +143,8 @@ struct hg__attention_args {
  * f'(0) = slope. A vector without a direction has the gradient 0: behind a relu whole rows are 0,
  * and the quotient by a tiny number would overflow.
  *
- * - y, log_sum, plus: as the forward pass left them. D uses Y as stored. plus may be read for dq
+ * - y, log_sum, plus: as the forward pass left them. D uses Y as stored, or with DOT of halves the
+ *   sum of mask p <G_i, V_j> over the edges of row i in its place. plus may be read for dq
  *   with ADD, and must then be present.
  * - dq, dk, dv: dQ, dK and dV, of the type of q, k, v, or absent. dk may be dq, and dv may be dk or
  *   dq: the matrix then receives the sum of their gradients (one operand in several places). A
