@@ -109,6 +109,15 @@ double relative_error(double roundings, double score_error, int times)
 	return (1 + hg__gamma(roundings, hg_dtype_get(HG_F32)->u)) * exp(times * score_error) - 1;
 }
 
+double half_weights(const struct attention_host *host, const struct hg__csr *csr)
+{
+	const int multiplied = host->of.score == HG_SCORE_ADD || host->of.score == HG_SCORE_DOT;
+	return csr->plan && (csr->plan->dense || csr->plan->counted) && multiplied &&
+	               host->of.v.dtype == HG_F16
+	           ? 0x1p-11
+	           : 0;
+}
+
 static double leaky(double x, double slope)
 {
 	return x > 0 ? x : slope * x;

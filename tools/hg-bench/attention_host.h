@@ -60,6 +60,10 @@ double exp_roundings(double far);
  * roundings along its way, whose scores have the given error, that enters `times` times. */
 double relative_error(double roundings, double score_error, int times);
 
+/* What one half for each weight adds, relative to a product: on batches with dense counts, tensor
+ * cores may multiply each weight of ADD and DOT as one half (cuda/attention_graphs.cuh). */
+double half_weights(const struct attention_host *host, const struct hg__csr *csr);
+
 /* A number is flushed to 0 below 2^-126. A relative error is more than 2^-24, so an addend of this
  * size in every weight covers that. */
 #define WEIGHT_FLUSHED 0x1p-100

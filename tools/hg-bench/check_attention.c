@@ -18,7 +18,10 @@
  * So
  *
  *     |Y - exact| <= R sum mask p |V|, narrowed once
- *     |log of the sum - exact| <= R + 8 u (1 + far + log degree). */
+ *     |log of the sum - exact| <= R + 8 u (1 + far + log degree).
+ *
+ * Where weights may be halves (half_weights), so is the sum that divides them: with both, R of Y
+ * grows by 2^-10, and each weight of a row by at most 2^-35 beside that. */
 
 struct row_terms {
 	double *p; /* [degree] weight exp(s - max), then divided by their sum and times the mask */
@@ -104,20 +107,22 @@ static void softmax_check(const struct attention_host *host, const struct row *r
 		             s->relative * (s->positive + WEIGHT_FLUSHED));
 }
 
-/* Column c of Y, or of `plus` if only the positive edges count. */
+/* Column c of Y, or of `plus` if only the positive edges count. half: see half_weights. */
 static void column_check(const struct attention_host *host, const struct row *row, int64_t c,
-                         const struct row_terms *t, int only_positive, double relative,
+                         const struct row_terms *t, int only_positive, double relative, double half,
                          const struct copy *found, struct check *check)
 {
+	const double kept = 1.0 / (1.0 - (double)host->of.dropout.p),
+	             flushed = WEIGHT_FLUSHED + (half > 0 ? kept * 0x1p-35 / relative : 0);
 	double exact = 0, magnitude = 0;
 	for (int64_t e = 0; e < row->degree; e++) {
 		const double v = (double)host->v.x[row->col[e] * host->v.cols + c];
 		if (only_positive && !t->positive[e])
 			continue;
 		exact += t->p[e] * v;
-		magnitude += (t->p[e] + WEIGHT_FLUSHED) * fabs(v);
+		magnitude += (t->p[e] + flushed) * fabs(v);
 	}
-	const double error = relative * magnitude;
+	const double error = (relative + (1 + relative) * 2 * half) * magnitude;
 	check_number(check, row->index, c, copy_at(found, 0, c), exact,
 	             error + hg__bound_narrow(found->mat.dtype, fabs(exact) + error));
 }
@@ -140,7 +145,7 @@ static void empty_check(const struct attention_host *host, const struct row *row
 	}
 }
 
-static hg_status row_check(struct bench *b, const struct attention_host *host,
+static hg_status row_check(struct bench *b, const struct attention_host *host, double half,
                            const struct row *row, struct row_terms *t, const struct results *found,
                            struct check *check)
 {
@@ -154,9 +159,9 @@ static hg_status row_check(struct bench *b, const struct attention_host *host,
 		const struct row_softmax s = softmax_make(host, row, head, t);
 		softmax_check(host, row, head, &s, found, check);
 		for (int64_t c = head * host->v_cols; c < (head + 1) * host->v_cols; c++) {
-			column_check(host, row, c, t, 0, s.relative, &found->y, check);
+			column_check(host, row, c, t, 0, s.relative, half, &found->y, check);
 			if (found->plus.mat.data)
-				column_check(host, row, c, t, 1, s.relative, &found->plus, check);
+				column_check(host, row, c, t, 1, s.relative, half, &found->plus, check);
 		}
 	}
 	return HG_OK;
@@ -182,7 +187,7 @@ static hg_status rows_check(struct bench *b, const struct hg__attention_args *a,
 		if (status == HG_OK)
 			status = results_get(b, a, row.index, &found);
 		if (status == HG_OK)
-			status = row_check(b, host, &row, &terms, &found, check);
+			status = row_check(b, host, half_weights(host, &b->csr), &row, &terms, &found, check);
 	}
 	copy_free(&found.y);
 	copy_free(&found.log_sum);

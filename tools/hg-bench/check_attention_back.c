@@ -24,13 +24,16 @@
  * (cuda/attention_add_back.cu): log_sum with a relative error of 2^-20, which adds 16 |log_sum| to
  * K, and D with one of 2^-12, which adds 2^-12 sum of f' p |D| to the error of dK. On batches with
  * dense counts tensor cores may multiply each weight as one half, p of dV and ds of DOT, which adds
- * 2^-11 of each product (cuda/attention_graphs_back.cu). */
+ * 2^-11 of each product (cuda/attention_graphs_back.cu). There D of DOT may be the sum of mask p
+ * <G, V> over the row instead of <G, Y>, and dq of ADD (1 - slope) times the sum of positive ds, so
+ * that the difference of both is added to their errors. */
 
 /* One edge and head, with its place in both directions. */
 struct edge_back {
 	struct edge_score score;
 	double p, mask, ds, size, far;
-	double rounded; /* what a record may change of f' ds by its rounding of D */
+	/* what may change f' ds by another D: by the rounding of a record; or its own sum (DOT) */
+	double rounded;
 };
 
 struct back {
@@ -41,6 +44,8 @@ struct back {
 	int64_t *rowptr_t;
 	struct edge_back *edge; /* [degree] of the current row and head */
 	int64_t capacity;
+	double *other_d; /* [rows, heads] how far D may be from <G, Y>; -1: not known yet */
+	struct row of_d;
 };
 
 /* A gradient of one row: the sum of what it receives, the error of that, and the sum of the
@@ -72,14 +77,15 @@ static int rounds_records(const struct attention_host *host)
 	return host->of.score == HG_SCORE_ADD && host->of.q.dtype == HG_F16;
 }
 
-/* What one half for each weight adds, relative to a product. */
-static double half_weights(const struct back *k)
+static double half_of(const struct back *k)
 {
-	const struct hg__plan *plan = k->a->csr.plan;
-	const struct hg__attention *of = &k->host.of;
-	const int multiplied = of->score == HG_SCORE_ADD || of->score == HG_SCORE_DOT;
-	return plan && (plan->dense || plan->counted) && multiplied && of->v.dtype == HG_F16 ? 0x1p-11
-	                                                                                     : 0;
+	return half_weights(&k->host, &k->a->csr);
+}
+
+/* Whether D may be a sum over the row. */
+static int sums_d(const struct back *k)
+{
+	return half_of(k) > 0 && k->host.of.score == HG_SCORE_DOT;
 }
 
 static struct edge_back edge_back_of(const struct back *k, int64_t i, int64_t j, double weight,
@@ -100,6 +106,8 @@ static struct edge_back edge_back_of(const struct back *k, int64_t i, int64_t j,
 	e.far = fmax(fabs(e.score.s), fabs(log_sum));
 	if (rounds_records(host))
 		e.rounded = 0x1p-12 * e.p * fabs(d) * (e.score.positive ? 1 : fabs((double)host->of.slope));
+	else if (sums_d(k))
+		e.rounded = e.p * k->other_d[i * host->heads + head];
 	return e;
 }
 
@@ -113,6 +121,43 @@ static hg_status edges_room(struct back *k, int64_t degree)
 	return k->edge ? HG_OK
 	               : hg__fail(k->b->ctx, HG_ERR_NOMEM, "no memory for a row of %lld edges",
 	                          (long long)degree);
+}
+
+/* How far the sum of mask p <G, V> over row i, as it is computed, may be from <G, Y>. */
+static hg_status other_d_get(struct back *k, int64_t i, int64_t head)
+{
+	const struct attention_host *host = &k->host;
+	const int64_t cols = host->v_cols;
+	const float *g = head_of(&k->dy, i, head, cols);
+	const double log_sum = (double)k->log_sum.x[i * k->log_sum.cols + head];
+	double *to = &k->other_d[i * host->heads + head], sum = 0, magnitude = 0, size, far = 0,
+	       error = 0;
+	if (*to >= 0)
+		return HG_OK;
+	HG__TRY(edges_get(k->b, host, &k->a->csr, k->b->rowptr, i, &k->of_d));
+	for (int64_t e = 0; e < k->of_d.degree; e++) {
+		const int64_t j = k->of_d.col[e];
+		const struct edge_score score = edge_score_of(host, i, j, head);
+		const double p =
+		    (double)k->of_d.weight[e] * exp(score.s - log_sum) * edge_mask(host, i, j, head);
+		sum += p * both(g, head_of(&host->v, j, head, cols), cols, &size);
+		magnitude += (p + WEIGHT_FLUSHED) * size;
+		far = fmax(far, fmax(fabs(score.s), fabs(log_sum)));
+		error = fmax(error, score.error);
+	}
+	const double additions = 4 * (double)k->of_d.degree,
+	             dots = 2 * host->v_depth + 3 * host->q_depth;
+	*to = fabs(sum - both(g, head_of(&k->y, i, head, cols), cols, &size)) +
+	      relative_error(exp_roundings(far) + additions + dots + 40, error, 1) * magnitude;
+	return HG_OK;
+}
+
+/* The same of all rows of the edges that edges_make will need. */
+static hg_status other_ds_get(struct back *k, const struct row *row, int transposed, int64_t head)
+{
+	for (int64_t e = 0; sums_d(k) && e < row->degree; e++)
+		HG__TRY(other_d_get(k, transposed ? row->col[e] : row->index, head));
+	return HG_OK;
 }
 
 /* The edges of a row (transposed: of a column) for one head, and R over them. */
@@ -210,8 +255,13 @@ static void score_gradient(const struct back *k, const struct row *row, int tran
 			            other_norm, head, c);
 			sum.term += part.term;
 			sum.magnitude += part.magnitude;
-			rounded += edge->rounded +
-			           (host->of.score == HG_SCORE_DOT ? half_weights(k) * fabs(part.term) : 0);
+			if (host->of.score == HG_SCORE_DOT)
+				rounded += half_of(k) * fabs(part.term) +
+				           (1 + half_of(k)) * edge->rounded *
+				               fabs((double)host->of.scale *
+				                    (double)head_of(there, row->col[e], head, host->q_cols)[c]);
+			else
+				rounded += edge->rounded;
 		}
 		to->exact[head * host->q_cols + c] += sum.term;
 		to->size[head * host->q_cols + c] += fabs(sum.term);
@@ -219,9 +269,27 @@ static void score_gradient(const struct back *k, const struct row *row, int tran
 	}
 }
 
-/* dq of ADD has no sum over edges, as the forward pass kept what it needs. */
-static void q_gradient_add(const struct back *k, int64_t i, int64_t head, struct target *to)
+/* The sum of positive ds of a row, and a bound on its error. */
+struct positive_ds {
+	double sum, error;
+};
+static struct positive_ds positive_of(struct back *k, const struct row *row, int64_t head)
 {
+	const double relative = edges_make(k, row, 0, head, 4 * (double)row->degree);
+	struct positive_ds of = {0, 0};
+	for (int64_t e = 0; e < row->degree; e++)
+		if (k->edge[e].score.positive) {
+			of.sum += k->edge[e].ds;
+			of.error += relative * k->edge[e].size;
+		}
+	return of;
+}
+
+/* dq of ADD has no sum over edges, as the forward pass kept what it needs; or, where weights may be
+ * halves, it may be one of positive ds. */
+static void q_gradient_add(struct back *k, const struct row *row, int64_t head, struct target *to)
+{
+	const int64_t i = row->index;
 	const struct attention_host *host = &k->host;
 	const int64_t cols = host->v_cols;
 	const float *g = head_of(&k->dy, i, head, cols);
@@ -229,11 +297,17 @@ static void q_gradient_add(const struct back *k, int64_t i, int64_t head, struct
 	             positive = (double)k->log_sum.x[i * k->log_sum.cols + host->heads + head];
 	double plus_size, d_size;
 	const double plus = both(g, head_of(&k->plus, i, head, cols), cols, &plus_size),
-	             d = both(g, head_of(&k->y, i, head, cols), cols, &d_size);
-	to->exact[head] += slope * (plus - d * positive);
-	to->size[head] += fabs(slope * (plus - d * positive));
-	to->error[head] += hg__gamma(host->v_depth + 8, hg_dtype_get(HG_F32)->u) * fabs(slope) *
-	                   (plus_size + d_size * fabs(positive));
+	             d = both(g, head_of(&k->y, i, head, cols), cols, &d_size),
+	             dq = plus - d * positive;
+	double error = hg__gamma(host->v_depth + 8, hg_dtype_get(HG_F32)->u) *
+	               (plus_size + d_size * fabs(positive));
+	if (half_of(k) > 0) {
+		const struct positive_ds of = positive_of(k, row, head);
+		error = fmax(error, fabs(of.sum - dq) + of.error);
+	}
+	to->exact[head] += slope * dq;
+	to->size[head] += fabs(slope * dq);
+	to->error[head] += fabs(slope) * error;
 }
 
 static void v_gradient(const struct back *k, const struct row *column, int64_t head,
@@ -249,7 +323,7 @@ static void v_gradient(const struct back *k, const struct row *column, int64_t h
 		}
 		to->exact[c] += sum;
 		to->size[c] += fabs(sum);
-		to->error[c] += (relative + (1 + relative) * half_weights(k)) * magnitude;
+		to->error[c] += (relative + (1 + relative) * half_of(k)) * magnitude;
 	}
 }
 
@@ -266,8 +340,9 @@ static hg_status row_part(struct back *k, struct row *row, struct target *of_q)
 	HG__TRY(edges_room(k, row->degree));
 	for (int64_t head = 0; head < k->host.heads; head++) {
 		if (k->host.of.score == HG_SCORE_ADD) {
-			q_gradient_add(k, row->index, head, of_q);
+			q_gradient_add(k, row, head, of_q);
 		} else {
+			HG__TRY(other_ds_get(k, row, 0, head));
 			const double relative = edges_make(k, row, 0, head, additions_of(row));
 			score_gradient(k, row, 0, head, relative, of_q);
 		}
@@ -281,6 +356,7 @@ static hg_status column_part(struct back *k, struct row *column, struct target *
 	HG__TRY(edges_get(k->b, &k->host, &k->a->csr_t, k->rowptr_t, column->index, column));
 	HG__TRY(edges_room(k, column->degree));
 	for (int64_t head = 0; head < k->host.heads; head++) {
+		HG__TRY(other_ds_get(k, column, 1, head));
 		const double relative = edges_make(k, column, 1, head, additions_of(column));
 		if (of_k)
 			score_gradient(k, column, 1, head, relative, of_k);
@@ -457,8 +533,12 @@ static hg_status back_get(struct back *k)
 	HG__TRY(floats_get(k->b, a->log_sum, &k->log_sum));
 	HG__TRY(floats_get(k->b, a->plus, &k->plus));
 	HG__TRY(floats_get(k->b, a->dy, &k->dy));
+	const int64_t of_d = sums_d(k) ? a->csr.rows * k->host.heads : 0;
 	k->rowptr_t = calloc((size_t)a->csr_t.rows + 1, sizeof *k->rowptr_t);
-	if (!k->rowptr_t)
+	k->other_d = calloc((size_t)of_d + 1, sizeof *k->other_d);
+	for (int64_t i = 0; k->other_d && i < of_d; i++)
+		k->other_d[i] = -1;
+	if (!k->rowptr_t || !k->other_d)
 		return hg__fail(k->b->ctx, HG_ERR_NOMEM, "no memory for %lld row pointers",
 		                (long long)a->csr_t.rows + 1);
 	return k->b->ctx->backend->copy_out(k->b->ctx, k->rowptr_t, a->csr_t.rowptr,
@@ -481,6 +561,8 @@ hg_status check_attention_back(struct bench *b, const struct hg__attention_back_
 	floats_free(&k.plus);
 	floats_free(&k.dy);
 	free(k.rowptr_t);
+	free(k.other_d);
+	row_free(&k.of_d);
 	free(k.edge);
 	return status;
 }
