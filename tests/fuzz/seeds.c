@@ -26,6 +26,26 @@ static int seed_exported(int k, const char *path)
 	return 1;
 }
 
+/* Two molecules of two atoms and one of none, as arrays of many graphs, with two targets. */
+static int seed_graphs(const char *path)
+{
+	static const int32_t pointers[] = {0, 2, 2, 4}, ends[] = {0, 1, 0, 1}, others[] = {1, 0, 1, 0};
+	static const float values[] = {1, 2, 3, 0.5f};
+	struct npz_out *out = npz_begin(path);
+	npz_add(out, "node_ptr", "<i4", "(4,)", pointers, sizeof pointers);
+	npz_add(out, "edge_ptr", "<i4", "(4,)", pointers, sizeof pointers);
+	npz_add(out, "edge_src", "<i4", "(4,)", ends, sizeof ends);
+	npz_add(out, "edge_dst", "<i4", "(4,)", others, sizeof others);
+	npz_add(out, "edge_label", "<i4", "(4,)", ends, sizeof ends);
+	npz_add(out, "node_label", "<i4", "(4,)", ends, sizeof ends);
+	npz_add(out, "node_attr", "<f4", "(4, 1)", values, sizeof values);
+	npz_add(out, "y_a", "<f4", "(3,)", values, 12);
+	npz_add(out, "y_b", "<f4", "(3,)", values + 1, 12);
+	npz_add(out, "train_idx", "<i4", "(2,)", ends, 8);
+	npz_end(out, 1);
+	return 1;
+}
+
 int seed_npz(int k, const char *path)
 {
 	static const int64_t shape[] = {4, 4};
@@ -33,7 +53,7 @@ int seed_npz(int k, const char *path)
 	                     labels[] = {0, 1, -1, 1}, train[] = {0, 1};
 	static const float dense[] = {1, 2, 3, 4, 5, 6, 7, 8}, data[] = {1, 0.5f, 2, 3, 4};
 	if (k >= 2)
-		return seed_exported(k - 2, path);
+		return k < 5 ? seed_exported(k - 2, path) : k == 5 && seed_graphs(path);
 	struct npz_out *out = npz_begin(path);
 	npz_add(out, "adj_shape", "<i8", "(2,)", shape, sizeof shape);
 	npz_add(out, "adj_indptr", "<i4", "(5,)", indptr, sizeof indptr);
