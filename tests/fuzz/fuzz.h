@@ -9,6 +9,9 @@
 /* The entry point of libFuzzer, which must not crash for any bytes. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 
+/* Puts `bytes` into a file in memory, in place of those of the last call. Returns its path. */
+const char *fuzz_file(const uint8_t *bytes, size_t count);
+
 /* Imports `bytes` as a file of a format of hg_importers. For every input it must hold that success
  * gives a dataset that passes its check, and that failure gives no dataset and one line of text.
  * Otherwise the program aborts. */
@@ -51,5 +54,10 @@ int seed_graphbolt(int k, const char *path);
 int seed_dgl_csv(int k, const char *path);
 int seed_zip(int k, const char *path);
 int seed_safetensors(int k, const char *path);
+int seed_h5ad(int k, const char *path);
+int seed_config(int k, const char *path);
+int seed_attach(int k, const char *path);
+int seed_recognise(int k, const char *path);
+int seed_pickle(int k, const char *path);
 
 #endif

@@ -7,8 +7,6 @@
 
 #include "fuzz.h"
 
-static char path[64];
-
 /* A file in memory, which is created once and filled again for each input. A disk would take ten
  * times as long. */
 struct file {
@@ -30,10 +28,12 @@ static int fill(struct file *file, const uint8_t *bytes, size_t count)
 	return file->fd;
 }
 
-static void store(const uint8_t *bytes, size_t count)
+const char *fuzz_file(const uint8_t *bytes, size_t count)
 {
 	static struct file file;
+	static char path[64];
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fill(&file, bytes, count));
+	return path;
 }
 
 /* The same file under a name, which is removed when the process ends. HDF5 opens no file without a
@@ -103,13 +103,14 @@ static void examine(const char *name, hg_status imported)
 
 hg_status fuzz_import(const char *format, const uint8_t *bytes, size_t count)
 {
-	if (strcmp(format, "h5") == 0) {
+	if (strcmp(format, "h5") == 0 || strcmp(format, "h5ad") == 0) {
 		store_named(bytes, count);
 		const hg_status imported = import_path(format, named, HG_HEADER_AUTO);
-		examine(named, imported);
+		if (format[2] == 0)
+			examine(named, imported);
 		return imported;
 	}
-	store(bytes, count);
+	const char *path = fuzz_file(bytes, count);
 	for (int header = HG_HEADER_YES; header <= HG_HEADER_NO && strcmp(format, "edges") == 0;
 	     header++)
 		(void)import_path(format, path, (hg_header)header);

@@ -230,7 +230,32 @@ int seed_graphbolt(int k, const char *path)
 	return 1;
 }
 
-/* Archives of the three formats, stored and deflated. */
+/* Members of an archive, as fuzz_zip.c packs them. */
+static int seed_packed(int k, const char *path)
+{
+	static const char *const sets[] = {
+	    "raw/num-node-list.csv.gz\n4\n" FUZZ_BINARY_END
+	    "raw/num-edge-list.csv.gz\n2\n" FUZZ_BINARY_END
+	    "raw/edge.csv.gz\n0,1\n3,2\n" FUZZ_BINARY_END
+	    "raw/node-feat.csv.gz\n1,2\n3,4\n5,6\n7,8\n" FUZZ_BINARY_END
+	    "raw/node-label.csv.gz\n0\n1\nnan\n1\n" FUZZ_BINARY_END
+	    "split/time/train.csv.gz\n0\n2\n" FUZZ_BINARY_END "split/time/valid.csv.gz\n1\n",
+	    "a/metadata.yaml\ngraph: {nodes: [{num: 3}], edges: [{format: csv, path: "
+	    "edges/e.csv}]}\nfeature_data: []\ntasks: []\n" FUZZ_BINARY_END "a/edges/e.csv\n0,1\n1,2\n",
+	    "meta.yaml\ndataset_name: a\nedge_data: [{file_name: edges.csv}]\nnode_data: [{file_name: "
+	    "nodes.csv}]\n" FUZZ_BINARY_END "nodes.csv\nnode_id,label\n2,1\n0,0\n" FUZZ_BINARY_END
+	    "edges.csv\nsrc_id,dst_id\n0,2\n",
+	    "MUTAG/MUTAG_A.txt\n1, 2\n2, 1\n" FUZZ_BINARY_END
+	    "MUTAG/MUTAG_graph_indicator.txt\n1\n1\n" FUZZ_BINARY_END
+	    "MUTAG/MUTAG_graph_labels.txt\n-1\n",
+	};
+	if (k >= (int)(sizeof sets / sizeof sets[0]))
+		return 0;
+	write_text(path, sets[k]);
+	return 1;
+}
+
+/* Archives of three formats, stored and deflated. */
 int seed_zip(int k, const char *path)
 {
 	static const struct {
@@ -242,7 +267,7 @@ int seed_zip(int k, const char *path)
 	    {{"s_edges.csv", "s_target.csv", "s_features.json", NULL},
 	     {"a,b\n0,1\n", "id,target\n0,1\n1,0\n", "{\"0\":[1],\"1\":[0,2]}"}}};
 	if (k >= 6)
-		return 0;
+		return seed_packed(k - 6, path);
 	struct npz_out *zip = npz_begin(path);
 	for (int member = 0; sets[k / 2].name[member]; member++)
 		npz_raw(zip, sets[k / 2].name[member], sets[k / 2].text[member],
@@ -261,6 +286,101 @@ int seed_h5(int k, const char *path)
 		bytes[i] = (uint8_t)test_u64();
 	bytes[0] = (uint8_t)k;
 	write_bytes(path, bytes, sizeof bytes);
+	return 1;
+}
+
+int seed_h5ad(int k, const char *path)
+{
+	return k < 8 && seed_h5(k % FUZZ_KINDS, path);
+}
+
+/* A file of options; the lines of a run, of which the last has options, too. */
+int seed_config(int k, const char *path)
+{
+	static const char *const texts[] = {
+	    "{\"flag\": true, \"text\": \"a\\u00e9\\n\", \"word\": \"mean\", \"name\": \"gin\",\n "
+	    "\"choice\": "
+	    "\"fp32\", \"explain\": \"full\", \"epochs\": 10, \"lr\": 1e-3, \"order\": \"rcm\"}\n",
+	    "{\"explain\": false, \"lr\": 1, \"flag\": false}",
+	    "{\"event\":\"epoch\",\"seed\":1,\"epoch\":0,\"step\":0,\"loss\":1.5,\"train_metric\":0.5,"
+	    "\"val_metric\":0.25,\"test_metric\":null,\"loss_scale\":65536,\"epoch_ms\":1.25,"
+	    "\"applied\":"
+	    "false,\"outcome\":\"overflow\"}\n{\"event\":\"epoch\",\"seed\":1,\"epoch\":1,\"step\":1,"
+	    "\"loss\":1e-3,\"val_metric\":0.75,\"applied\":true}\n{\"event\":\"summary\",\"seeds\":[{"
+	    "\"seed\":1,\"epochs\":2,\"best_epoch\":1,\"skipped\":1,\"val_metric\":0.75,\"test_"
+	    "metric\":0."
+	    "5,\"final_loss\":0.001}],\"data\":\"a\",\"model\":\"gcn\",\"metric\":\"accuracy\","
+	    "\"settings\":"
+	    "{\"train.epochs\":2,\"optim.lr\":0.01,\"a\":true,\"b\":\"x\"},\"loss_finite\":true,"
+	    "\"learnt\":"
+	    "true,\"test_metric_mean\":0.5,\"test_metric_std\":0,\"epoch_ms_median\":1,\"peak_bytes\":"
+	    "4096,"
+	    "\"steps_skipped\":1,\"config\":{\"epochs\":2,\"text\":\"x\"}}\n"};
+	if (k >= (int)(sizeof texts / sizeof texts[0]))
+		return 0;
+	write_text(path, texts[k]);
+	return 1;
+}
+
+/* Tables of 4 rows, one for each node; of 2, for graphs; of 7, for the numbers of nodes. */
+int seed_attach(int k, const char *path)
+{
+	static const char *const texts[] = {"# rows\n1 0.5 2\n-1 0 3e2\n0 0 0\n7 8 9\n",
+	                                    "label\n0\n2\n1\n-1\n",
+	                                    "0,1\r\n1,0\r\n",
+	                                    "0\n1\n2\n-1\n0\n1\n2\n",
+	                                    "split\ntrain\nval\ntest\nnone\n",
+	                                    "a,b\n0.5,1\n1,2\n3,4\n5,6\n"};
+	static const int64_t codes[] = {0, 1, 2, -1};
+	static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8};
+	const int count = (int)(sizeof texts / sizeof texts[0]);
+	if (k < count)
+		write_text(path, texts[k]);
+	else if (k == count)
+		write_npy(path, "<i8", "(4,)", codes, sizeof codes);
+	else if (k == count + 1)
+		write_npy(path, "<f4", "(4, 2)", x, sizeof x);
+	else if (k == count + 2)
+		write_gzip(path, texts[1]);
+	else
+		return 0;
+	return 1;
+}
+
+int seed_recognise(int k, const char *path)
+{
+	static const char *const texts[] = {
+	    "a.txt\n2\n1 0\n0 0\n1 0\n0 0\n", "b\n%%MatrixMarket matrix coordinate\n",
+	    "c.h5ad\n\211HDF\r\n\032\n", "ind.x.graph\n", "set_A.txt\n1"};
+	const int count = (int)(sizeof texts / sizeof texts[0]);
+	if (k < count) {
+		write_text(path, texts[k]);
+		return 1;
+	}
+	if (!seed_zip(k - count, scratch(3, "archive")) || k - count >= 6)
+		return 0;
+	size_t size = 0;
+	unsigned char *bytes = read_bytes(scratch(3, "archive"), &size);
+	FILE *file = fopen(path, "wb");
+	CHECK(file && fputs("d.zip\n", file) >= 0 && fwrite(bytes, 1, size, file) == size &&
+	      fclose(file) == 0);
+	free(bytes);
+	return 1;
+}
+
+/* The pickles of a Planetoid dataset, one each, and one of protocol 0. */
+int seed_pickle(int k, const char *path)
+{
+	static struct pickle out;
+	if (k > PLANETOID_PICKLES)
+		return 0;
+	if (k < PLANETOID_PICKLES) {
+		planetoid_member(&planetoid_toy, k, &out);
+	} else {
+		out.count = 0;
+		pickle_text(&out, "(dp0\nI0\n(lp1\nI1\naI2\nasI1\n(lp2\nI0\nas.");
+	}
+	write_bytes(path, out.bytes, out.count);
 	return 1;
 }
 
