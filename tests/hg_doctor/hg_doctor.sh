@@ -6,9 +6,10 @@
 set -u
 [ $# -eq 9 ] || { echo "9 arguments, not $#"; exit 1; } # DIRECTORY is removed below
 doctor=$1 train=$2 convert=$3 dir=$4 datasets=$5 page=$6 checker=$7 finding=$8 schema=$9
-fitting=$(cd "$(dirname "$0")" && pwd)/fits.html
 tool=$doctor refusal=2
 . "$(dirname "$0")/../tool.sh"
+. "$(dirname "$0")/../browser.sh"
+fitting=$(cd "$(dirname "$0")/.." && pwd)/fits.html
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir" || exit 1
@@ -72,12 +73,6 @@ refused 'a page into a device' 'cannot be written: it exists and is not a regula
 
 # ---- pages ----
 
-browser=
-for name in chromium chromium-browser google-chrome; do
-  [ -n "$browser" ] || browser=$(command -v $name)
-done
-[ -n "$browser" ] || echo 'Skipped: no chromium on PATH, so no page is shown'
-
 # Pictures shrink with the window. Those that would then be too small to read are drawn a second
 # time, for a telephone.
 check_pictures() { # NAME FILE
@@ -92,14 +87,6 @@ check_pictures() { # NAME FILE
   [ "$wide" -eq "$narrow" ] || fail "$1: $wide wide pictures, $narrow narrow ones"
 }
 
-# In windows of 360 to 1280 pixels, a browser shows the page without cutting anything off.
-fits() { # NAME FILE
-  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" \
-    --allow-file-access-from-files --virtual-time-budget=20000 \
-    --dump-dom "file://$fitting#file://$PWD/$2" >dom 2>/dev/null </dev/null
-  grep -q '<pre>fits</pre>' dom || fail "$1: $(sed -n '/<pre>/,/<\/pre>/p' dom)"
-}
-
 # The page is well-formed, needs no other file, and a browser shows it without errors.
 shows() { # NAME FILE TEXT
   [ -e "$2" ] || { fail "$1: there is no page"; return; }
@@ -109,9 +96,8 @@ shows() { # NAME FILE TEXT
   [ -n "$browser" ] || return
   fits "$1" "$2"
   rm -f shot.png
-  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" \
-    --enable-logging=stderr --window-size=1200,2400 --screenshot="$PWD/shot.png" \
-    "file://$PWD/$2" >console 2>&1 </dev/null
+  browse --enable-logging=stderr --window-size=1200,2400 --screenshot="$PWD/shot.png" \
+    "file://$PWD/$2" >console 2>&1
   if grep -q CONSOLE console; then fail "$1: the browser reports $(grep CONSOLE console)"; fi
   [ -s shot.png ] || fail "$1: the browser shows nothing: $(tail -n 3 console)"
 }

@@ -94,7 +94,7 @@ static void print_headroom(FILE *out, const struct diagnosis *d)
 	else
 		(void)fputs("none", out);
 	(void)fputs("</b><span>smallest headroom, ", out);
-	page_text(out, d->headroom_at);
+	page_name(out, d->headroom_at);
 	(void)fprintf(out, ", step %lld</span></div>", (long long)d->headroom_step);
 }
 

@@ -4,7 +4,7 @@
 #include "page.h"
 
 static const int LEFT = 64, LOSS_TOP = 30, LOSS_LOW = 160, SCALE_TOP = 204, SCALE_LOW = 258,
-                 HIGH = 288;
+                 HIGH = 292;
 
 /* The picture is drawn once for a wide window and once for a telephone. */
 struct picture {
@@ -148,7 +148,7 @@ static void print_picture(const struct picture *p, const char *class)
 	(void)fprintf(p->out,
 	              "<text x=\"%d\" y=\"%d\" class=\"t2\">step %lld</text>"
 	              "<text x=\"%d\" y=\"%d\" class=\"t2 end\">%lld</text>\n</svg>\n",
-	              LEFT, HIGH - 2, (long long)c->first, p->right, HIGH - 2,
+	              LEFT, HIGH - 6, (long long)c->first, p->right, HIGH - 6,
 	              (long long)(c->first + c->count - 1));
 }
 

@@ -99,7 +99,7 @@ static int differs(const struct comparison *c, const char *name)
 static void print_setting(FILE *out, const struct comparison *c, const char *name)
 {
 	(void)fputs("<tr><td>", out);
-	page_text(out, name);
+	page_name(out, name);
 	for (int k = 0; k < c->runs; k++) {
 		const char *value = record_find(&c->run[k], name);
 		(void)fputs("</td><td class=\"text\">", out);
@@ -188,9 +188,8 @@ static void print_title(FILE *out, const struct comparison *c)
 	const int best = best_of(c);
 	(void)fprintf(out, "<h1>%d runs</h1>\n<p class=\"lead\">", c->runs);
 	if (best >= 0) {
-		(void)fprintf(out, "The best test %s has ", page_metric_name(c->run[best].metric));
 		page_text(out, c->run[best].name);
-		(void)fputs(": ", out);
+		(void)fprintf(out, " has the best test %s: ", page_metric_name(c->run[best].metric));
 		page_metric_mean(out, c->run[best].metric, c->run[best].test_mean, c->run[best].test_std,
 		                 finished(&c->run[best]));
 		(void)fputs(".", out);

@@ -182,7 +182,7 @@ static void print_strip(FILE *out, const struct results *r, const struct statist
 		(void)fputs("<div><b>", out);
 		(void)fprintf(out, r->headroom > 0 ? "%.1f bits" : "none", r->headroom);
 		(void)fputs("</b><span>least headroom, ", out);
-		page_text(out, r->headroom_at);
+		page_name(out, r->headroom_at);
 		(void)fputs("</span></div>", out);
 	}
 	(void)fputs("</div>\n", out);

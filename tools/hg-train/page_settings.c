@@ -34,15 +34,15 @@ static void print_pair(FILE *out, const char *name, const char *value)
 
 static void print_all(FILE *out, const struct record *r)
 {
-	(void)fputs("<details><summary>All settings</summary>\n<div class=\"pairs\">\n", out);
+	(void)fputs("<details><summary>All settings</summary>\n<dl class=\"pairs\">\n", out);
 	for (int i = 0; i < r->settings; i++) {
 		(void)fputs("<div><dt class=\"soft\">", out);
-		page_text(out, r->setting[i].name);
+		page_name(out, r->setting[i].name);
 		(void)fputs("</dt><dd>", out);
 		page_text(out, r->setting[i].value);
 		(void)fputs("</dd></div>\n", out);
 	}
-	(void)fputs("</div></details>\n", out);
+	(void)fputs("</dl></details>\n", out);
 }
 
 void page_settings(FILE *out, const struct results *r)

@@ -56,7 +56,7 @@ static void print_op(FILE *out, const struct timing *t, const struct op_time *op
 {
 	const double all = t->forward_us + t->backward_us, us = op->forward + op->backward;
 	(void)fputs("<tr><td>", out);
-	page_text(out, op->name);
+	page_name(out, op->name);
 	(void)fputs("</td><td>", out);
 	page_duration(out, op->forward);
 	(void)fputs("</td><td>", out);

@@ -1,20 +1,26 @@
 /* What the pages of hg-train add to the common style: colours of curves, wide tables, bars. */
 #include "page.h"
 
-/* Eight colours that differ in lightness too, so that neighbours are told apart without hue. */
+/* Eight colours that differ in lightness too, so that neighbours are told apart without hue. A
+ * shadow at the edge of a table tells that there is more beyond it; where there is not, the
+ * gradient that moves with the table covers it. */
 const char *const page_train_style[] = {
-    ":root{--c0:#4263eb;--c1:#d9480f;--c2:#8d8a82;--c3:#2b8a3e;--c4:#9c36b5;--c5:#c2255c;",
+    ":root{--c0:#4263eb;--c1:#d9480f;--c2:#7a776f;--c3:#2b8a3e;--c4:#9c36b5;--c5:#c2255c;",
     "--c6:#0b7285;--c7:#7a5c00}\n",
     "@media (prefers-color-scheme:dark){:root{--c0:#91a7ff;--c1:#ffa94d;--c2:#9a988f;",
     "--c3:#8ce99a;--c4:#e599f7;--c5:#faa2c1;--c6:#66d9e8;--c7:#ffe066}}\n",
     "svg .series{fill:none;stroke-width:1.9;stroke-linejoin:round;stroke-linecap:round}",
-    "svg .thin{stroke-width:1.2;opacity:.6}svg .dashed{stroke-dasharray:5 4}\n",
+    "svg .thin{stroke-width:1.2;opacity:.8}svg .dashed{stroke-dasharray:5 4}\n",
     "svg .c0{stroke:var(--c0)}svg .c1{stroke:var(--c1)}svg .c2{stroke:var(--c2)}",
     "svg .c3{stroke:var(--c3)}svg .c4{stroke:var(--c4)}svg .c5{stroke:var(--c5)}",
     "svg .c6{stroke:var(--c6)}svg .c7{stroke:var(--c7)}\n",
     "svg .dot{fill:var(--c0);opacity:.45}svg .same{stroke:var(--soft);stroke-dasharray:4 4}\n",
     "section h2+p{margin-bottom:6px}\n",
-    ".scroll{overflow-x:auto;-webkit-overflow-scrolling:touch;margin-top:8px}\n",
+    ".scroll{overflow-x:auto;-webkit-overflow-scrolling:touch;margin-top:8px;background:",
+    "linear-gradient(90deg,var(--card) 40%,transparent) 0 0/36px 100% no-repeat local,",
+    "linear-gradient(270deg,var(--card) 40%,transparent) 100% 0/36px 100% no-repeat local,",
+    "linear-gradient(90deg,var(--line),transparent) 0 0/12px 100% no-repeat scroll,",
+    "linear-gradient(270deg,var(--line),transparent) 100% 0/12px 100% no-repeat scroll}\n",
     ".num td,.num th{text-align:right;padding:5px 0 5px 14px;white-space:nowrap}",
     ".num td:first-child,.num th:first-child{text-align:left;padding-left:0;white-space:normal;",
     "overflow-wrap:anywhere;min-width:9ch}.num th{vertical-align:bottom;padding-bottom:5px}\n",
@@ -36,9 +42,12 @@ const char *const page_train_style[] = {
     "border-top:1px solid var(--grid);padding:5px 0}.pairs dt,.pairs dd{margin:0;min-width:0;",
     "overflow-wrap:anywhere}.pairs dd{text-align:right;font-weight:560}\n",
     ".figures{display:flex;flex-wrap:wrap;gap:8px 60px}.figures>div{min-width:0}\n",
-    ".differs td{vertical-align:top}.num.differs "
-    "td:first-child{min-width:15ch}.key{display:inline-block;margin-right:7px}",
+    ".differs td{vertical-align:top}.num.differs td:first-child,.num.outcomes td:first-child{",
+    "min-width:16ch}.key{display:inline-block;margin-right:7px}",
     ".key svg{display:inline-block;vertical-align:middle}\n",
     "@media (max-width:820px){.wide{display:none}.share{width:56px}",
-    ".pairs{grid-template-columns:minmax(0,1fr)}.num td,.num th{padding-left:10px}}\n",
+    ".pairs{grid-template-columns:minmax(0,1fr)}.num td,.num th{padding-left:10px}",
+    ".num.classes td,.num.classes th{padding-left:7px}.num.classes td:first-child,",
+    ".num.classes th:first-child{padding-left:0;min-width:5ch}",
+    ".matrix td,.matrix th{padding:5px 4px;min-width:30px;font-size:12px}}\n",
     NULL};

@@ -88,6 +88,16 @@ void record_setting(struct record *r, const char *name, const char *value)
 	(void)snprintf(at->value, sizeof at->value, "%s", value);
 }
 
+void record_integer(struct record *r, const char *name, int64_t value)
+{
+	char text[32];
+	if (strcmp(name, "data.targets") == 0)
+		(void)snprintf(text, sizeof text, "#%016" PRIx64, (uint64_t)value);
+	else
+		(void)snprintf(text, sizeof text, "%" PRId64, value);
+	record_setting(r, name, text);
+}
+
 const char *record_find(const struct record *r, const char *name)
 {
 	for (int i = 0; i < r->settings; i++)
@@ -127,14 +137,15 @@ void record_state(struct record *r, const hg_state *state)
 		const hg_setting *s = &state->setting[i];
 		const char *word = s->kind == HG_SETTING_INTEGER ? word_of(s) : NULL;
 		char value[64];
-		if (word)
-			(void)snprintf(value, sizeof value, "%s", word);
-		else if (s->kind == HG_SETTING_INTEGER)
-			(void)snprintf(value, sizeof value, "%" PRId64, s->integer);
-		else if (s->kind == HG_SETTING_REAL)
+		if (word || s->kind == HG_SETTING_TEXT) {
+			record_setting(r, s->name, word ? word : s->text);
+		} else if (s->kind == HG_SETTING_INTEGER) {
+			record_integer(r, s->name, s->integer);
+		} else {
 			(void)snprintf(value, sizeof value, s->real == rint(s->real) ? "%.10g" : "%.7g",
 			               s->real);
-		record_setting(r, s->name, s->kind == HG_SETTING_TEXT ? s->text : value);
+			record_setting(r, s->name, value);
+		}
 	}
 }
 

@@ -55,6 +55,8 @@ void record_epoch(struct record *r, int64_t seed, int fold, const struct epoch_r
 void record_event(struct record *r, int64_t seed, int fold, const hg_train_event *event);
 /* Add a setting, or replace its value. */
 void record_setting(struct record *r, const char *name, const char *value);
+/* The same for an integer. The fingerprint of the targets is shown as such, not as a number. */
+void record_integer(struct record *r, const char *name, int64_t value);
 /* The value of a setting; NULL: it has none of this name. */
 const char *record_find(const struct record *r, const char *name);
 /* Add all settings of the state of a run. */

@@ -56,9 +56,11 @@ static void take_epoch(struct record *r, const json_t *line)
 static void take_value(struct record *r, const char *name, const json_t *value)
 {
 	char buffer[64];
-	if (json_is_integer(value))
-		(void)snprintf(buffer, sizeof buffer, "%" PRId64, (int64_t)json_integer_value(value));
-	else if (json_is_real(value))
+	if (json_is_integer(value)) {
+		record_integer(r, name, (int64_t)json_integer_value(value));
+		return;
+	}
+	if (json_is_real(value))
 		(void)snprintf(buffer, sizeof buffer, "%.6g", json_real_value(value));
 	else if (json_is_boolean(value))
 		(void)snprintf(buffer, sizeof buffer, "%s", json_is_true(value) ? "yes" : "no");

@@ -16,6 +16,9 @@
 /* Text, also inside a quoted attribute: & < > " ' are escaped; control characters and bytes that
  * are not UTF-8 become "\xHH". */
 void page_text(FILE *out, const char *text);
+/* The name of an op, a tensor or a setting, "conv0/spmm+bias_add": where a line is full, it breaks
+ * after a sign rather than within a word. */
+void page_name(FILE *out, const char *name);
 /* "1.5", "65504", "inf"; about four digits. */
 void page_number(FILE *out, double x);
 /* A count with thin spaces between thousands. */

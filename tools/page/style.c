@@ -1,5 +1,6 @@
-/* The style of the pages: two colour schemes, one column, system fonts. At 820 pixels and less the
- * columns become one, tables become blocks, and pictures use their narrow form. */
+/* The style of the pages: two colour schemes, one column, system fonts. A strip of 7 boxes or more
+ * has rows of 4. At 820 pixels and less the columns become one, tables become blocks, and pictures
+ * use their narrow form. */
 #include "html.h"
 
 #define SANS \
@@ -45,6 +46,8 @@ const char *const page_style[] = {
     "border:1px solid var(--line);",
     "border-radius:12px;overflow:hidden;margin:22px 0 4px}\n",
     ".strip div{flex:1 1 150px;background:var(--card);padding:12px 16px;min-width:0}\n",
+    ".strip div:first-child:nth-last-child(n+7),.strip div:first-child:nth-last-child(n+7)~div{",
+    "flex-basis:max(150px,22%)}\n",
     ".strip b{display:block;font-size:20px;line-height:1.25;font-weight:620;",
     "letter-spacing:-.01em}\n",
     ".strip span{display:block;color:var(--soft);font-size:12.5px;overflow-wrap:anywhere}\n",

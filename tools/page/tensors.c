@@ -162,7 +162,7 @@ static void print_tensor(FILE *out, const char *origin, const hg_doctor_tensor *
 	                                     [HG_EXACT] = "plain"};
 	(void)fprintf(out, "<tr%s><td><div class=\"who\">",
 	              origin && strcmp(origin, t->name) == 0 ? " class=\"origin\"" : "");
-	page_text(out, t->name);
+	page_name(out, t->name);
 	(void)fprintf(out, "</div><div class=\"soft small\">%s, %lld x %lld</div></td>",
 	              page_type(t->dtype), (long long)t->rows, (long long)t->cols);
 	(void)fprintf(out, "<td><span class=\"badge %s\">%s</span></td><td>", colour[t->verdict],

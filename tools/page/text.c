@@ -7,7 +7,8 @@
 #include "names.h"
 #include "tool.h"
 
-void page_text(FILE *out, const char *text)
+/* `breaks`: signs after which a line may break. */
+static void print_text(FILE *out, const char *text, const char *breaks)
 {
 	static const char special[] = "&<>\"'";
 	static const char *const entity[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
@@ -18,8 +19,21 @@ void page_text(FILE *out, const char *text)
 			(void)fputs(entity[found - special], out);
 		else
 			(void)fputc(*c, out);
+		if (strchr(breaks, *c))
+			(void)fputs("<wbr/>", out);
 	}
 	free(printable);
+}
+
+void page_text(FILE *out, const char *text)
+{
+	print_text(out, text, "");
+}
+
+void page_name(FILE *out, const char *name)
+{
+	/* an op has slashes and plus signs; breaks within its words would come before these */
+	print_text(out, name, strchr(name, '/') ? "/+" : "._");
 }
 
 void page_number(FILE *out, double x)
