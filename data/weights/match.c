@@ -116,14 +116,14 @@ static int is_inside(const struct module *inner, const struct module *outer, con
 
 /* ---- the structure of the file ---- */
 
-/* A tensor that every layer of the model's class has. */
+/* A tensor that every layer of the model's class has; appnp's layers are plain products. */
 static const char *key_of(const hg_model_config *model)
 {
 	static const struct {
 		const char *model, *key;
-	} keys[] = {{"gcn", ".lin.weight"}, {"gat", ".att_src"}, {"gatv2", ".att"},
-	            {"gin", ".eps"},        {"gine", ".eps"},    {"gt", ".lin_query.weight"},
-	            {"agnn", ".beta"}};
+	} keys[] = {{"gcn", ".lin.weight"}, {"gat", ".att_src"},    {"gatv2", ".att"},
+	            {"gin", ".eps"},        {"gine", ".eps"},       {"gt", ".lin_query.weight"},
+	            {"agnn", ".beta"},      {"sgc", ".lin.weight"}, {"sage", ".lin_l.weight"}};
 	for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
 		if (strcmp(keys[k].model, model->name) == 0)
 			return keys[k].key;
@@ -259,6 +259,9 @@ static const struct hg__st_tensor *find_part(const struct matcher *m,
 		/* before PyTorch Geometric 2.6 a GATConv called its product so */
 		return t || strcmp(leaf, ".lin.weight") != 0 ? t : find_in(m, conv, ".lin_src.weight");
 	}
+	(void)snprintf(inner, sizeof inner, "lins.%d", p->layer);
+	if (p->layer >= 0 && is_part_of(p, inner, &leaf)) /* a layer that is a plain product */
+		return find_in(m, &m->convs.item[p->layer], leaf);
 	if (strncmp(p->name, "embed.", 6) == 0 || strncmp(p->name, "lin.", 4) == 0 ||
 	    strncmp(p->name, "heads.", 6) == 0) {
 		const struct module *module = outer_linear(m, p);

@@ -15,9 +15,9 @@ import torch
 import torch.nn.functional as F
 import torch_geometric
 from torch import nn
-from torch_geometric.nn import AGNNConv, GATConv, GATv2Conv, GCNConv, GINConv, GINEConv
-from torch_geometric.nn import TransformerConv
-from torch_geometric.nn.models import GCN, GIN
+from torch_geometric.nn import APPNP, AGNNConv, GATConv, GATv2Conv, GCNConv, GINConv, GINEConv
+from torch_geometric.nn import SAGEConv, SGConv, TransformerConv
+from torch_geometric.nn.models import GCN, GIN, GraphSAGE
 
 N, FEATURES, CLASSES = 6, 4, 3
 PAIRS = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (1, 4)]
@@ -76,6 +76,23 @@ class Transformer(nn.Module):
         return self.lin(x)
 
 
+class Appnp(nn.Module):
+    """Two dense layers, and then the propagation."""
+
+    def __init__(self, named):
+        super().__init__()
+        lins = [nn.Linear(FEATURES, 5), nn.Linear(5, CLASSES)]
+        if named:
+            self.lin1, self.lin2 = lins
+        else:
+            self.lins = nn.ModuleList(lins)
+        self.steps, self.prop1 = lambda: lins, APPNP(10, 0.1)
+
+    def forward(self, x, edges):
+        first, last = self.steps()
+        return self.prop1(last(F.relu(first(x))), edges)
+
+
 def mlp(width):
     parts = [nn.Linear(width, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Linear(5, 5), nn.BatchNorm1d(5)]
     return nn.Sequential(*parts, nn.ReLU())
@@ -123,6 +140,11 @@ def models():
         last=("lin2", nn.Linear(5, CLASSES)),
     )
     yield "gt", "TransformerConv", Transformer(2, 2, 2)
+    yield "sage", "conv1 and conv2", Stack([SAGEConv(FEATURES, 5), SAGEConv(5, CLASSES)], F.relu)
+    yield "sage", "PyG's GraphSAGE", GraphSAGE(FEATURES, 5, 2, CLASSES)
+    yield "sgc", "SGConv", Stack([SGConv(FEATURES, CLASSES, K=2)], F.relu)
+    yield "appnp", "lins in one list", Appnp(named=False)
+    yield "appnp", "lin1, lin2, prop1", Appnp(named=True)
 
 
 def fill(model):
