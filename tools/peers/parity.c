@@ -7,7 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 200, EDGES = 1200, F = 24, C = 5, LAYERS = 2, HIDDEN = 8, HEADS = 4, OUT_HEADS = 2 };
+enum {
+	N = 200,
+	EDGES = 1200,
+	F = 24,
+	C = 5,
+	K = 3,
+	LAYERS = 2,
+	HIDDEN = 8,
+	HEADS = 4,
+	OUT_HEADS = 2
+};
 
 static void need(hg_status status, const char *what, hg_context *ctx)
 {
@@ -113,13 +123,14 @@ static void make_params(hg_params *params, hg_context *ctx)
 	}
 }
 
-static hg_tensor *make_features(hg_context *ctx, hg_dtype dtype)
+/* Of the nodes, or of the edges, of which there are at most N + EDGES. */
+static hg_tensor *make_features(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols)
 {
-	static float x[N * F];
+	static float x[N * F + (N + EDGES) * K];
 	hg_tensor *tensor = NULL;
-	for (int k = 0; k < N * F; k++)
+	for (int64_t k = 0; k < rows * cols; k++)
 		x[k] = number(1.0);
-	need(hg_tensor_create(ctx, dtype, N, F, &tensor), "features", ctx);
+	need(hg_tensor_create(ctx, dtype, rows, cols, &tensor), "features", ctx);
 	need(hg_tensor_upload(tensor, x, HG_F32), "features", ctx);
 	return tensor;
 }
@@ -145,6 +156,7 @@ static hg_model_config config_of(int argc, char **argv)
 	config.heads = HEADS;
 	config.out_heads = OUT_HEADS;
 	config.norm = HG_NORM_IN; /* that of PyTorch Geometric, since the graph is directed */
+	config.edge_features = hg_model_get_info(argv[1])->edge_features ? K : 0;
 	config.dropout = config.attention_dropout = 0.0f;
 	config.feature_norm = argc > 4 && strcmp(argv[4], "layer") == 0 ? HG_LAYER_NORM : HG_BATCH_NORM;
 	return config;
@@ -157,10 +169,13 @@ static void run(hg_context *ctx, hg_params *params, hg_model *model, const hg_po
 	hg_tape *tape = NULL;
 	hg_model_input input = HG_MODEL_INPUT_INIT;
 	hg_graph *graph = make_graph(ctx);
-	hg_tensor *x = make_features(ctx, policy->state), *label = make_labels(ctx);
+	hg_tensor *x = make_features(ctx, policy->state, N, F), *z = NULL, *label = make_labels(ctx);
+	if (hg_model_get_config(model)->edge_features)
+		z = make_features(ctx, policy->state, hg_graph_edges(graph), K);
 	make_params(params, ctx);
 	input.graph = graph;
 	input.x = x;
+	input.edge_x = z;
 	need(hg_tape_create(params, HG_TRAIN, &tape), "tape", ctx);
 	const hg_var logits = hg_model_record(model, tape, &input),
 	             loss = hg_softmax_xent(tape, logits, hg_tape_input(tape, label, "labels", -1.0),
@@ -169,6 +184,8 @@ static void run(hg_context *ctx, hg_params *params, hg_model *model, const hg_po
 	need(hg_tape_compile(tape, loss), "tape", ctx);
 	need(hg_tape_forward(tape), "forward", ctx);
 	print_tensor(ctx, "features", x, NULL);
+	if (z)
+		print_tensor(ctx, "edge_features", z, NULL);
 	print_tensor(ctx, "logits", hg_tape_value(tape, logits), NULL);
 	print_tensor(ctx, "loss", hg_tape_value(tape, loss), NULL);
 	need(hg_tape_backward(tape), "backward", ctx);
@@ -179,6 +196,7 @@ static void run(hg_context *ctx, hg_params *params, hg_model *model, const hg_po
 	}
 	hg_tape_free(tape);
 	hg_tensor_free(x);
+	hg_tensor_free(z);
 	hg_tensor_free(label);
 	hg_graph_free(graph);
 }

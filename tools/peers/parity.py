@@ -6,15 +6,16 @@
     python3 tools/peers/parity.py BUILD/bin/hg-parity --device cuda --model gt
 
 hg-parity computes in the policy's precision, PyTorch the same from the same halves in float64, with
-PyG's own layers (GATConv, GATv2Conv, AGNNConv, TransformerConv, SAGEConv, SGConv, APPNP). Printed
-is the largest difference of a tensor, as a share of its largest element (at least 1e-3 of the
-largest of all gradients, for those that are 0 up to rounding; for a bias also at least the largest
-gradient of its weights, because in front of a batch normalisation the gradient of a bias is 0: a
-sum of numbers of the size of those gradients that cancel). It must be below 1e-5 in fp32. In fp16
-it must be below 2^-5: 64 roundings, of which one node goes through some 20; or below twice the
-largest difference that it makes in PyTorch to store every result as halves, which is more where a
-relu is on the other side of 0 then. This tells a wrong equation from rounding; the bounds with a
-proof are in tests/suite/test_model_values.c. Exits with 1 if a tensor is beyond.
+PyG's own layers (GCNConv, GINConv, GINEConv, GATConv, GATv2Conv, AGNNConv, TransformerConv,
+SAGEConv, SGConv, APPNP). Printed is the largest difference of a tensor, as a share of its largest
+element (at least 1e-3 of the largest of all gradients, for those that are 0 up to rounding; for a
+bias also at least the largest gradient of its weights, because in front of a batch normalisation
+the gradient of a bias is 0: a sum of numbers of the size of those gradients that cancel). It must
+be below 1e-5 in fp32. In fp16 it must be below 2^-5: 64 roundings, of which one node goes through
+some 20; or below twice the largest difference that it makes in PyTorch to store every result as
+halves, which is more where a relu is on the other side of 0 then. This tells a wrong equation from
+rounding; the bounds with a proof are in tests/suite/test_model_values.c. Exits with 1 if a tensor
+is beyond.
 """
 
 import argparse
@@ -24,19 +25,23 @@ import sys
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 from torch.func import functional_call
 from torch_geometric.nn import (
     APPNP,
     AGNNConv,
     GATConv,
     GATv2Conv,
+    GCNConv,
+    GINConv,
+    GINEConv,
     SAGEConv,
     SGConv,
     TransformerConv,
 )
 
 LIMIT = {"fp32": 1e-5, "fp16": 2.0**-5}
-MODELS = ("gat", "gatv2", "agnn", "gt", "sage", "sgc", "appnp")
+MODELS = ("gcn", "gin", "gine", "gat", "gatv2", "agnn", "gt", "sage", "sgc", "appnp")
 
 
 class Halves(torch.autograd.Function):
@@ -65,12 +70,62 @@ def linear(p, name, x):
     return stored(x @ p[f"{name}.weight"] + p[f"{name}.bias"])
 
 
-def call(layer, weights, x, edges):
+def call(layer, weights, x, edges, *more):
     """The layer with these tensors as its parameters, so that their gradients are those of p."""
     layer = layer.double()
     missing = set(dict(layer.named_parameters())) ^ set(weights)
     assert not missing, f"{type(layer).__name__}: parameters differ: {missing}"
-    return stored(functional_call(layer, weights, (x, edges)))
+    return stored(functional_call(layer, weights, (x, edges, *more)))
+
+
+def gcn(p, c, x, edges):
+    for n in range(c["layers"]):
+        w = p[f"conv{n}.weight"]
+        layer = GCNConv(x.shape[1], w.shape[1], add_self_loops=False)
+        x = call(layer, {"lin.weight": w.T, "bias": p[f"conv{n}.bias"][0]}, x, edges)
+        x = x if n + 1 == c["layers"] else F.relu(x)
+    return x
+
+
+class Dense(nn.Linear):
+    """A product inside a layer, whose operand and result are stored, too."""
+
+    def forward(self, x):
+        return stored(super().forward(stored(x)))
+
+
+def perceptron(p, name):
+    """Two dense layers, each with a batch normalisation and a relu, and their parameters."""
+    parts, weights = [], {}
+    for k in (1, 2):
+        w, at = p[f"{name}.mlp{k}.weight"], len(parts)
+        parts += [Dense(*w.shape, bias=False), nn.BatchNorm1d(w.shape[1]), nn.ReLU()]
+        weights[f"nn.{at}.weight"] = w.T
+        weights[f"nn.{at + 1}.weight"] = p[f"{name}.bn{k}.gamma"][0]
+        weights[f"nn.{at + 1}.bias"] = p[f"{name}.bn{k}.beta"][0]
+    return nn.Sequential(*parts), weights
+
+
+def gin(p, c, x, edges):
+    for n in range(c["layers"]):
+        mlp, weights = perceptron(p, f"conv{n}")
+        weights["eps"] = p[f"conv{n}.eps"][0]
+        x = call(GINConv(mlp, train_eps=True), weights, x, edges)
+    return linear(p, "head", x)
+
+
+def gine(p, c, x, edges):
+    x = linear(p, "embed", x)
+    for n in range(c["layers"]):
+        mlp, weights = perceptron(p, f"conv{n}")
+        weights["eps"] = p[f"conv{n}.eps"][0]
+        weights["lin.weight"] = p[f"conv{n}.edge.weight"].T
+        weights["lin.bias"] = p[f"conv{n}.edge.bias"][0]
+        width = c["edge_x"].shape[1]
+        layer = GINEConv(mlp, train_eps=True, edge_dim=width)
+        layer.lin = Dense(width, x.shape[1])
+        x = call(layer, weights, x, edges, c["edge_x"])
+    return linear(p, "head", x)
 
 
 def gat(p, c, x, edges):
@@ -198,6 +253,8 @@ def differences(rows, model, norm):
     edges = torch.tensor(rows[1]["edges"]).reshape(-1, 2).T.flip(0)  # (source, destination)
     named = {row["name"]: row for row in rows[2:]}
     x = tensor(named.pop("features"), "value")
+    if "edge_features" in named:
+        config["edge_x"] = tensor(named.pop("edge_features"), "value")
     logits, loss = named.pop("logits"), named.pop("loss")
     p = {name: tensor(row, "value").requires_grad_() for name, row in named.items()}
     out = globals()[model](p, config, x, edges)
