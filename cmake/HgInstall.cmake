@@ -1,5 +1,6 @@
-# make install: libraries, headers, CMake package (halfgraph::halfgraph, halfgraph::data),
-# pkg-config files, tools with man pages and completion.
+# make install: libraries, headers, CMake package (halfgraph::halfgraph, halfgraph::data, and the
+# static halfgraph::static, halfgraph::data_static), pkg-config files, tools with man pages and
+# completion.
 
 include(CMakePackageConfigHelpers)
 include(HgManual)
@@ -44,8 +45,11 @@ hg_install_pc(halfgraph)
 
 if(HG_BUILD_TOOLS)
   set_target_properties(halfgraph_data_shared PROPERTIES EXPORT_NAME data)
-  install(TARGETS halfgraph_data_shared EXPORT halfgraph LIBRARY DESTINATION
-    ${CMAKE_INSTALL_LIBDIR})
+  set_target_properties(halfgraph_data_static PROPERTIES EXPORT_NAME data_static)
+  install(TARGETS halfgraph_data_shared halfgraph_data_static EXPORT halfgraph
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  get_property(hg_data_pc_private GLOBAL PROPERTY HG_HDF5_LIBRARY)
+  string(APPEND hg_data_pc_private " -ljansson -lzip -lyaml -lz -lm")
   hg_install_pc(halfgraph_data)
   install(FILES tools/python/halfgraph.py DESTINATION ${CMAKE_INSTALL_DATADIR}/halfgraph)
   foreach(tool h5convert hg-train hg-doctor hg-bench)
