@@ -34,6 +34,11 @@ else
   hg_run "configure (clang)" cmake --preset clang -B build/clang-O0 -DCMAKE_C_FLAGS_RELEASE=-O0 \
     -DHG_CPU_FLAGS=-O0
   hg_watch "build (clang)" cmake --build build/clang-O0 -j "$jobs"
+  if grep -q '^HG_HAVE_FUZZER:INTERNAL=1' build/clang-O0/CMakeCache.txt; then
+    hg_run "build (fuzzers)" cmake --build build/clang-O0 -j "$jobs" --target fuzzers
+  else
+    say "clang has no libFuzzer here (on Debian: libclang-rt-dev): fuzzers are skipped"
+  fi
 fi
 
 # the same configuration as in the quickstart, which may have built most of it

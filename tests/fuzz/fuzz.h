@@ -17,6 +17,9 @@ const char *fuzz_file(const uint8_t *bytes, size_t count);
  * Otherwise the program aborts. */
 hg_status fuzz_import(const char *format, const uint8_t *bytes, size_t count);
 
+/* What the last import said, or "imported". */
+const char *fuzz_said(void);
+
 /* The most files of a set. */
 enum { FUZZ_FILES = 8 };
 /* What separates the files of a set that may hold any byte. */

@@ -174,7 +174,7 @@ static void damage(struct program *p, unsigned kind, const uint8_t *good, size_t
 	if (!image)
 		abort();
 	memcpy(image, good, size);
-	for (unsigned k = 1 + take(p) % 4; k > 0; k--)
+	for (unsigned k = 1 + take(p) % 4; k > 0 && count > 0; k--)
 		damage_once(p, image, &count);
 	const int same = count == size && memcmp(image, good, size) == 0;
 	if ((read_image(kind, image, count) == HG_OK) != same) {

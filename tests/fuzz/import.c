@@ -58,6 +58,13 @@ static void store_named(const uint8_t *bytes, size_t count)
 	fill_open(fd, bytes, count);
 }
 
+static char said[HG_DATA_MESSAGE];
+
+const char *fuzz_said(void)
+{
+	return said;
+}
+
 static hg_status import_path(const char *format, const char *name, hg_header header)
 {
 	hg_import_config config = HG_IMPORT_CONFIG_INIT;
@@ -78,6 +85,7 @@ static hg_status import_path(const char *format, const char *name, hg_header hea
 		abort();
 	}
 	hg_dataset_free(d);
+	(void)snprintf(said, sizeof said, "%s", status == HG_OK ? "imported" : message);
 	return status;
 }
 

@@ -3,7 +3,8 @@
  *
  *     replay_NAME              both
  *     replay_NAME --seeds DIR  writes the good files to DIR, from which libFuzzer starts
- *     replay_NAME --run FILE   runs one input, such as one that libFuzzer has found
+ *     replay_NAME --run FILE   runs one input, such as one that libFuzzer has found, and prints
+ *                              what the last import said of it
  *
  * REPLAY_NAME names the target, REPLAY_SEED the function that makes its good files, REPLAY_RUNS the
  * number of mutations of each, REPLAY_CORPUS the folder of the findings of all targets. */
@@ -103,6 +104,7 @@ static void seeds_are_written(void)
 static void one_input_is_survived(void)
 {
 	run_file(argument);
+	test_note("%s", fuzz_said());
 }
 
 int main(int argc, char **argv)
