@@ -4,6 +4,7 @@
  *
  *     hg_model_load(context, "gcn.h5", &predictor, message)             (checkpoint.h)
  *     hg_predictor_run(predictor, &input, row, logits)                  on any graph that fits
+ *     hg_predictor_embed(predictor, &input, HG_EMBED_LAST, 0, h, row, logits)   with an embedding
  *
  * Owner     A predictor owns its parameters and its model and borrows nothing but the context.
  * Threads   One thread at a time per context. */
@@ -58,6 +59,40 @@ HG_API void hg_predictor_free(hg_predictor *predictor);
  *         (the policy refuses a narrowing on this graph); HG_ERR_NOMEM; HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_predictor_run(hg_predictor *predictor, const hg_model_input *input,
                                                int32_t *prediction, float *logits);
+
+/** The embedding that the last linear layer makes logits of: that of the last layer in a graph task
+ * and of a model with a head, of the last but one in others. */
+#define HG_EMBED_LAST (-1)
+
+/** The number of columns of an embedding, and whether a model has it.
+ * @param predictor  a predictor or NULL.
+ * @param layer      as in hg_predictor_embed.
+ * @return the columns; 0 where there is no such embedding, and for NULL. */
+HG_API int64_t hg_predictor_embedding_cols(const hg_predictor *predictor, int layer);
+
+/** Predicts as hg_predictor_run, and gives what a layer computed on the way: H_layer of the
+ * equations in model.h, as an evaluation of the run has it, bit for bit, in f32. Layer 1 is the
+ * first one, whose parameters are called conv0; its result is H_1. Layer 0 is H_0, which a model
+ * has that embeds the features (agnn, gine, gt). In a node task without a head the result of the
+ * last layer is the logits.
+ *
+ * Shapes    n nodes; b rows of a prediction: graphs for a graph task, else nodes; d columns:
+ *           hg_predictor_embedding_cols.
+ * Cost      That of hg_predictor_run; the memory of H_layer is not reused on the way.
+ * @param predictor   the predictor.
+ * @param input       what the model reads, borrowed during the call.
+ * @param layer       0 to layers, or HG_EMBED_LAST.
+ * @param of_nodes    of a graph task: 1: H_layer itself; 0: its readout, a row per graph. Without
+ *                    meaning in a node task.
+ * @param embedding   host f32 [b, d], or [n, d] with of_nodes; receives the embedding.
+ * @param prediction  as in hg_predictor_run, or NULL.
+ * @param logits      as in hg_predictor_run, or NULL.
+ * @return the statuses of hg_predictor_run; HG_ERR_ARG also where the model has no such embedding
+ *         (the message says which it has). */
+HG_API HG_NODISCARD hg_status hg_predictor_embed(hg_predictor *predictor,
+                                                 const hg_model_input *input, int layer,
+                                                 int of_nodes, float *embedding,
+                                                 int32_t *prediction, float *logits);
 
 /** What the state told of the run: its settings and its best epoch, without tensors and history.
  * @param predictor  a predictor or NULL.

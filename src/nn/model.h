@@ -83,5 +83,22 @@ struct hg_model {
 	struct hg__feature_values *values;
 };
 
+/* H_layer, found while a model is recorded, and its readout where the logits have one. */
+struct hg__layer_values {
+	int layer;
+	hg_var nodes, graphs; /* HG_NONE: not recorded (yet) */
+};
+
+/* The layer that `layer` names, HG_EMBED_LAST resolved; below 0 where the model has no such
+ * embedding: it is not 0 .. layers, or it is the features themselves. */
+int hg__model_embedding_layer(const hg_model *model, int layer);
+/* Number of columns of H_layer, 0 <= layer <= layers. */
+int64_t hg__model_embedding_cols(const hg_model *model, int layer);
+/* hg_model_record, with H_layer, or, `of_graphs`, its readout, in f16 or f32, which can be read
+ * after a run. The ops of the logits, their order and their names are the same. layer: 0 to layers;
+ * in a node task `of_graphs` is 0. */
+hg_var hg__model_record_embedding(hg_model *model, hg_tape *tape, const hg_model_input *input,
+                                  int layer, int of_graphs, hg_var *embedding);
+
 HG_EXTERN_C_END
 #endif

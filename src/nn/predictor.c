@@ -6,6 +6,7 @@
 
 #include "core/buffer.h"
 #include "core/context.h"
+#include "nn/model.h"
 #include "nn/predict.h"
 #include "nn/state.h"
 
@@ -198,23 +199,42 @@ void hg_predictor_free(hg_predictor *p)
 
 /* ---- use ---- */
 
+/* What a call of the user wants. */
+struct wish {
+	int32_t *prediction;
+	float *logits;
+	float *embedding; /* NULL: none */
+	int layer, of_graphs;
+};
+
 static hg_status record_and_run(hg_predictor *p, hg_tape *tape, const hg_model_input *input,
-                                int32_t *prediction, float *logits)
+                                const struct wish *w)
 {
-	const hg_var scores = hg_model_record(p->model, tape, input);
+	hg_var h = HG_NONE;
+	const hg_var scores =
+	    w->embedding ? hg__model_record_embedding(p->model, tape, input, w->layer, w->of_graphs, &h)
+	                 : hg_model_record(p->model, tape, input);
 	HG__TRY(hg_tape_compile(tape, scores));
-	HG__TRY(hg__predict(p->ctx, tape, scores, prediction, logits));
-	if (logits && p->mean.data)
-		hg__targets_undo(logits, hg_tensor_rows(hg_tape_value(tape, scores)),
+	HG__TRY(hg__predict(p->ctx, tape, scores, w->prediction, w->logits));
+	if (w->logits && p->mean.data)
+		hg__targets_undo(w->logits, hg_tensor_rows(hg_tape_value(tape, scores)),
 		                 hg_model_get_config(p->model)->out_features, p->mean.data,
 		                 p->deviation.data);
-	return HG_OK;
+	return w->embedding ? hg_tensor_download(hg_tape_value(tape, h), w->embedding, HG_F32) : HG_OK;
+}
+
+static hg_status run(hg_predictor *p, const hg_model_input *input, const struct wish *w)
+{
+	hg_tape *tape = NULL;
+	HG__TRY(hg_tape_create(p->params, HG_EVAL, &tape));
+	const hg_status status = record_and_run(p, tape, input, w);
+	hg_tape_free(tape);
+	return status;
 }
 
 hg_status hg_predictor_run(hg_predictor *p, const hg_model_input *input, int32_t *prediction,
                            float *logits)
 {
-	hg_tape *tape = NULL;
 	if (!p)
 		return HG_ERR_ARG;
 	const int classes = p->loss == HG_LOSS_CROSS_ENTROPY;
@@ -223,10 +243,50 @@ hg_status hg_predictor_run(hg_predictor *p, const hg_model_input *input, int32_t
 		                !input    ? "input"
 		                : classes ? "prediction"
 		                          : "logits");
-	HG__TRY(hg_tape_create(p->params, HG_EVAL, &tape));
-	const hg_status status = record_and_run(p, tape, input, prediction, logits);
-	hg_tape_free(tape);
-	return status;
+	return run(p, input, &(struct wish){.prediction = prediction, .logits = logits});
+}
+
+int64_t hg_predictor_embedding_cols(const hg_predictor *p, int layer)
+{
+	const int found = p ? hg__model_embedding_layer(p->model, layer) : -1;
+	return found < 0 ? 0 : hg__model_embedding_cols(p->model, found);
+}
+
+/* Layer 0 is missing where the first layer reads the features, and then so is the last embedding of
+ * a model of one layer that has no head. */
+static hg_status no_embedding(const hg_predictor *p, int layer)
+{
+	const hg_model_config *c = hg_model_get_config(p->model);
+	const int first = hg__model_embedding_layer(p->model, 0) < 0;
+	if (layer == HG_EMBED_LAST)
+		return hg__fail(p->ctx, HG_ERR_ARG,
+		                "%s: its only layer makes the logits from the features: the embedding "
+		                "before them is the features",
+		                c->name);
+	return hg__fail(p->ctx, HG_ERR_ARG,
+	                "%s: embedding of layer %d, expected %d to %d, or the last (%d)%s", c->name,
+	                layer, first, c->layers, HG_EMBED_LAST,
+	                first && layer == 0 ? ": layer 0 is the features" : "");
+}
+
+hg_status hg_predictor_embed(hg_predictor *p, const hg_model_input *input, int layer, int of_nodes,
+                             float *embedding, int32_t *prediction, float *logits)
+{
+	if (!p)
+		return HG_ERR_ARG;
+	if (!input || !embedding)
+		return hg__fail(p->ctx, HG_ERR_ARG, "predictor_embed: %s is NULL",
+		                input ? "embedding" : "input");
+	const int found = hg__model_embedding_layer(p->model, layer);
+	if (found < 0)
+		return no_embedding(p, layer);
+	const int graphs = hg_model_get_config(p->model)->readout >= 0;
+	return run(p, input,
+	           &(struct wish){.prediction = prediction,
+	                          .logits = logits,
+	                          .embedding = embedding,
+	                          .layer = found,
+	                          .of_graphs = graphs && !of_nodes});
 }
 
 const hg_state *hg_predictor_state(const hg_predictor *p)

@@ -4,6 +4,7 @@
 #include "core/versioned.h"
 #include "halfgraph/ops.h"
 #include "halfgraph/ops_graph.h"
+#include "halfgraph/predictor.h"
 #include "nn/model.h"
 
 static hg_status check_shapes(const hg_model *model, hg_tape *tape, const hg_graph *graph,
@@ -92,25 +93,41 @@ static hg_status features_record(hg_model *model, hg_tape *tape, const hg_model_
 	return HG_OK;
 }
 
-/* The scores of every graph of the batch from the readout of dense H. */
+/* H_layer is on the tape. */
+static void note_nodes(struct hg__layer_values *values, int layer, hg_var h)
+{
+	if (values && values->layer == layer)
+		values->nodes = h;
+}
+
+/* So is its readout. */
+static void note_graphs(struct hg__layer_values *values, int layer, hg_var h)
+{
+	if (values && values->layer == layer)
+		values->graphs = h;
+}
+
+/* The scores of every graph of the batch from the readout of dense H = H_depth. */
 static hg_var scores_of(const hg_model *model, const struct hg__linear *head, hg_tape *tape,
-                        hg_graph *graph, struct hg__features h, float dropout)
+                        hg_graph *graph, struct hg__features h, float dropout, int depth,
+                        struct hg__layer_values *values)
 {
 	h.x = hg_readout(tape, graph, h.x, (hg_reduce)model->config.readout);
+	note_graphs(values, depth, h.x);
 	return hg__linear_record(head, tape, hg__features_dropout(tape, h, dropout));
 }
 
 /* The same from H_0. Sums and means of sparse rows are taken after the product, which is linear,
  * too: readout(X) W = readout(X W). */
 static hg_var input_scores(const hg_model *model, hg_tape *tape, hg_graph *graph,
-                           struct hg__features x)
+                           struct hg__features x, struct hg__layer_values *values)
 {
 	const int embed = model->kind->embed != HG__EMBED_NONE;
 	struct hg__linear product = model->input_head;
 	hg_tape_scope(tape, "input");
 	if (!x.sparse) /* without embedding X has gone through dropout before */
 		return scores_of(model, &model->input_head, tape, graph, x,
-		                 embed ? model->config.dropout : 0.0f);
+		                 embed ? model->config.dropout : 0.0f, 0, values);
 	if (model->config.readout == HG_REDUCE_MAX) {
 		(void)hg__tape_fail(tape, HG_ERR_ARG,
 		                    "%s: readout_layers is HG_READOUT_ALL, and a maximum over sparse "
@@ -127,15 +144,17 @@ static hg_var input_scores(const hg_model *model, hg_tape *tape, hg_graph *graph
 /* The scores of a layer, added to those of the depths before; `scores` itself if only the last
  * layer counts and this is another. */
 static hg_var layer_scores(const hg_model *model, const struct hg__model_layer *layer,
-                           hg_tape *tape, hg_graph *graph, struct hg__features h, hg_var scores)
+                           hg_tape *tape, hg_graph *graph, struct hg__features h, hg_var scores,
+                           struct hg__layer_values *values)
 {
 	const hg_model_config *c = &model->config;
+	const int depth = (int)(layer - model->layer) + 1;
 	const int only_last = c->readout_layers == HG_READOUT_LAST,
 	          first = layer == model->layer && c->readout_layers != HG_READOUT_ALL;
 	if (only_last && !layer->spec.last)
 		return scores;
 	const struct hg__linear *head = only_last ? &model->head : &layer->head;
-	const hg_var s = scores_of(model, head, tape, graph, h, c->dropout);
+	const hg_var s = scores_of(model, head, tape, graph, h, c->dropout, depth, values);
 	return first || only_last ? s : hg_add(tape, scores, s);
 }
 
@@ -164,25 +183,27 @@ static struct hg__features layer_record(const hg_model *model, const struct hg__
 }
 
 static hg_var layers_record(const hg_model *model, hg_tape *tape, hg_graph *graph,
-                            struct hg__features x, hg_var edges)
+                            struct hg__features x, hg_var edges, struct hg__layer_values *values)
 {
 	const hg_model_config *c = &model->config;
 	const int embed = model->kind->embed != HG__EMBED_NONE;
 	hg_var scores = HG_NONE;
 	if (embed)
 		x = embedding_record(model, tape, x);
+	note_nodes(values, 0, x.x);
 	for (int l = 0; l < c->layers; l++) {
 		const struct hg__model_layer *layer = &model->layer[l];
 		hg_tape_scope(tape, layer->name);
 		if (!embed)
 			x = hg__features_dropout(tape, x, c->dropout);
 		if (l == 0 && c->readout_layers == HG_READOUT_ALL) {
-			scores = input_scores(model, tape, graph, x);
+			scores = input_scores(model, tape, graph, x, values);
 			hg_tape_scope(tape, layer->name);
 		}
 		x = layer_record(model, layer, tape, graph, x, edges);
+		note_nodes(values, l + 1, x.x);
 		if (c->readout >= 0)
-			scores = layer_scores(model, layer, tape, graph, x, scores);
+			scores = layer_scores(model, layer, tape, graph, x, scores, values);
 	}
 	if (c->readout < 0 && model->kind->head) {
 		hg_tape_scope(tape, "head");
@@ -217,7 +238,8 @@ static hg_status check_call(const hg_model *model, hg_tape *tape, const hg_model
 	return HG_OK;
 }
 
-hg_var hg_model_record(hg_model *model, hg_tape *tape, const hg_model_input *input)
+static hg_var record(hg_model *model, hg_tape *tape, const hg_model_input *input,
+                     struct hg__layer_values *values)
 {
 	const hg_var invalid = hg__tape_var(tape, -1);
 	hg_model_input ours = HG_MODEL_INPUT_INIT;
@@ -231,7 +253,50 @@ hg_var hg_model_record(hg_model *model, hg_tape *tape, const hg_model_input *inp
 	const hg_var edges = reads_edges(model)
 	                         ? hg_tape_input(tape, ours.edge_x, "edge features", ours.edge_amax)
 	                         : HG_NONE;
-	return layers_record(model, tape, ours.graph, x, edges);
+	return layers_record(model, tape, ours.graph, x, edges, values);
+}
+
+hg_var hg_model_record(hg_model *model, hg_tape *tape, const hg_model_input *input)
+{
+	return record(model, tape, input, NULL);
+}
+
+/* ---- embeddings ---- */
+
+int hg__model_embedding_layer(const hg_model *model, int layer)
+{
+	const hg_model_config *c = &model->config;
+	const int layers_behind = c->readout < 0 && !model->kind->head, /* of the last linear one */
+	    first = model->kind->embed == HG__EMBED_NONE;
+	if (layer == HG_EMBED_LAST)
+		layer = c->layers - layers_behind;
+	return layer >= first && layer <= c->layers ? layer : -1;
+}
+
+int64_t hg__model_embedding_cols(const hg_model *model, int layer)
+{
+	return layer ? model->layer[layer - 1].spec.out : model->layer[0].spec.in;
+}
+
+/* A readout that is recorded only to be read comes behind everything else and in a layer of its own,
+ * because promotions count the ops of a layer (promote.c). No layer ends with an op whose result may
+ * be stored x 2^-k, so hg_tape_keep takes it. */
+hg_var hg__model_record_embedding(hg_model *model, hg_tape *tape, const hg_model_input *input,
+                                  int layer, int of_graphs, hg_var *embedding)
+{
+	struct hg__layer_values values = {layer, HG_NONE, HG_NONE};
+	const hg_var logits = record(model, tape, input, &values);
+	*embedding = HG_NONE;
+	if (hg_tape_status(tape) < 0)
+		return logits;
+	hg_tape_scope(tape, "embedding");
+	if (of_graphs && values.graphs.id == HG_NONE.id)
+		values.graphs =
+		    hg_readout(tape, input->graph, values.nodes, (hg_reduce)model->config.readout);
+	*embedding = of_graphs ? values.graphs : values.nodes;
+	hg_tape_keep(tape, *embedding);
+	hg_tape_scope(tape, NULL);
+	return logits;
 }
 
 static hg_status check_on(const hg_model *model, hg_tape *tape, hg_graph *graph, hg_var x)
@@ -259,5 +324,5 @@ hg_var hg_model_record_on(hg_model *model, hg_tape *tape, hg_graph *graph, hg_va
 	if (!hg__tape_open(tape, "hg_model_record_on") || check_on(model, tape, graph, x) < 0)
 		return hg__tape_var(tape, -1);
 	return layers_record(model, tape, graph, hg__features_dense(x, model->config.in_features),
-	                     HG_NONE);
+	                     HG_NONE, NULL);
 }
