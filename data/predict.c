@@ -107,6 +107,27 @@ static hg_status prediction_new(const hg_dataset *d, const hg_predictor *predict
 	return HG_OK;
 }
 
+static hg_status embedding_new(const hg_dataset *d, const hg_predictor *predictor,
+                               const hg_predict_config *config, hg_prediction *p, char *message)
+{
+	const int64_t cols = hg_predictor_embedding_cols(predictor, config->layer);
+	const int own_rows = p->of_graphs && config->of_nodes;
+	p->embedding_rows = own_rows ? d->nodes : p->rows;
+	p->embedding_cols = cols;
+	if (cols > INT64_MAX / 8 / (p->embedding_rows ? p->embedding_rows : 1))
+		return hg__data_fail(message, HG_ERR_NOMEM, "out of memory: embeddings");
+	/* without columns the predictor refuses the layer */
+	HG__TRY(hg__data_alloc(p->embedding_rows * cols, sizeof *p->embedding, "embeddings",
+	                       (void **)&p->embedding, message));
+	if (!own_rows)
+		return HG_OK;
+	HG__TRY(hg__data_alloc(d->nodes, sizeof *p->embedding_id, "ids of embeddings",
+	                       (void **)&p->embedding_id, message));
+	for (int64_t i = 0; i < d->nodes; i++)
+		p->embedding_id[i] = hg_dataset_node(d, i);
+	return HG_OK;
+}
+
 static void prediction_finish(const hg_dataset *d, hg_prediction *p)
 {
 	for (int64_t i = 0; i < p->rows; i++)
@@ -117,29 +138,34 @@ static void prediction_finish(const hg_dataset *d, hg_prediction *p)
 		p->probability[k] = sigmoid(p->logits[k]);
 }
 
-static hg_status run(const hg_device_data *data, hg_predictor *predictor, hg_prediction *p,
-                     char *message)
+static hg_status run(const hg_device_data *data, hg_predictor *predictor,
+                     const hg_predict_config *config, hg_prediction *p, char *message)
 {
 	hg_model_input input = HG_MODEL_INPUT_INIT;
 	input.graph = data->graph;
 	input.x = data->x;
 	input.x_sparse = data->x_sparse;
 	input.edge_x = data->edge_x;
-	const hg_status status = hg_predictor_run(predictor, &input, p->label, p->logits);
+	const hg_status status =
+	    config->embed ? hg_predictor_embed(predictor, &input, config->layer, config->of_nodes,
+	                                       p->embedding, p->label, p->logits)
+	                  : hg_predictor_run(predictor, &input, p->label, p->logits);
 	return status < 0
 	           ? hg__data_fail(message, status, "%s",
 	                           hg_context_error(hg_params_context(hg_predictor_params(predictor))))
 	           : HG_OK;
 }
 
-static hg_status predict(const hg_dataset *d, hg_predictor *predictor, hg_prediction *p,
-                         char *message)
+static hg_status predict(const hg_dataset *d, hg_predictor *predictor,
+                         const hg_predict_config *config, hg_prediction *p, char *message)
 {
 	hg_device_data *data = NULL;
-	const hg_upload_config config = upload_config(predictor);
-	HG__TRY(hg_dataset_upload(d, hg_params_context(hg_predictor_params(predictor)), &config, &data,
+	const hg_upload_config upload = upload_config(predictor);
+	if (config->embed)
+		HG__TRY(embedding_new(d, predictor, config, p, message));
+	HG__TRY(hg_dataset_upload(d, hg_params_context(hg_predictor_params(predictor)), &upload, &data,
 	                          message));
-	const hg_status status = run(data, predictor, p, message);
+	const hg_status status = run(data, predictor, config, p, message);
 	hg_device_data_free(data);
 	if (status == HG_OK)
 		prediction_finish(d, p);
@@ -149,6 +175,14 @@ static hg_status predict(const hg_dataset *d, hg_predictor *predictor, hg_predic
 hg_status hg_dataset_predict(const hg_dataset *dataset, hg_predictor *predictor,
                              hg_prediction **prediction, char *message)
 {
+	return hg_dataset_predict_with(dataset, predictor, NULL, prediction, message);
+}
+
+hg_status hg_dataset_predict_with(const hg_dataset *dataset, hg_predictor *predictor,
+                                  const hg_predict_config *config, hg_prediction **prediction,
+                                  char *message)
+{
+	hg_predict_config ours = HG_PREDICT_CONFIG_INIT;
 	if (prediction)
 		*prediction = NULL;
 	if (!dataset || !predictor || !prediction)
@@ -156,10 +190,14 @@ hg_status hg_dataset_predict(const hg_dataset *dataset, hg_predictor *predictor,
 		                     !dataset     ? "dataset"
 		                     : !predictor ? "predictor"
 		                                  : "prediction");
+	if (config && !hg__struct_read(&ours, sizeof ours, config))
+		return hg__data_fail(message, HG_ERR_ARG,
+		                     "predict: config.size is not set (start from HG_PREDICT_CONFIG_INIT), "
+		                     "or a field unknown to this version is used");
 	HG__TRY(check_fit(predictor, dataset, message));
 	hg_status status = prediction_new(dataset, predictor, prediction, message);
 	if (status == HG_OK)
-		status = predict(dataset, predictor, *prediction, message);
+		status = predict(dataset, predictor, &ours, *prediction, message);
 	if (status < 0) {
 		hg_prediction_free(*prediction);
 		*prediction = NULL;
@@ -175,5 +213,7 @@ void hg_prediction_free(hg_prediction *p)
 	free(p->label);
 	free(p->logits);
 	free(p->probability);
+	free(p->embedding);
+	free(p->embedding_id);
 	free(p);
 }

@@ -37,7 +37,24 @@ typedef struct hg_prediction {
 	/** [n, C]: of classes the softmax of the logits, NaN in a row with NaN or +inf; of several
 	 * labels the sigmoid of each. NULL for real targets */
 	float *probability;
+	/** [embedding_rows, embedding_cols]: what a layer computed (hg_predict_config.embed), or NULL */
+	float *embedding;
+	int64_t embedding_rows; /**< rows; of a graph task with hg_predict_config.of_nodes the nodes */
+	int64_t embedding_cols; /**< columns (hg_predictor_embedding_cols) */
+	/** [embedding_rows]: the numbers of its nodes where its rows are not those of the prediction,
+	 * else NULL: its rows have the ids of the prediction */
+	int64_t *embedding_id;
 } hg_prediction;
+
+/** What hg_dataset_predict_with predicts. */
+typedef struct hg_predict_config {
+	size_t size;
+	int embed;    /**< 1: also the embedding of `layer`; 0 (default): none */
+	int layer;    /**< 0 to layers, or HG_EMBED_LAST (default), as hg_predictor_embed has it */
+	int of_nodes; /**< of a graph task: 1: embeddings of nodes, 0 (default): of graphs */
+} hg_predict_config;
+/** The defaults of the fields. */
+#define HG_PREDICT_CONFIG_INIT HG__INIT(hg_predict_config, HG__SET(layer, HG_EMBED_LAST))
 
 /** How good predictions are, on the training, validation and test set. */
 typedef struct hg_evaluation {
@@ -78,6 +95,20 @@ HG_API HG_NODISCARD hg_status hg_predictor_prepare(const hg_predictor *predictor
 HG_API HG_NODISCARD hg_status hg_dataset_predict(const hg_dataset *dataset, hg_predictor *predictor,
                                                  hg_prediction **prediction, char *message);
 
+/** Predicts as hg_dataset_predict, and more if the configuration says so.
+ * @param dataset     a dataset that hg_predictor_prepare has prepared.
+ * @param predictor   the predictor.
+ * @param config      what to predict; its size is set. NULL: the defaults.
+ * @param prediction  receives the prediction, owned by the caller (hg_prediction_free); NULL on
+ *                    failure.
+ * @param message     receives the reason of a failure, or NULL.
+ * @return HG_OK; the errors of hg_dataset_predict; HG_ERR_ARG also where config's size is not set or
+ *         the model has no such embedding (the message says which it has). */
+HG_API HG_NODISCARD hg_status hg_dataset_predict_with(const hg_dataset *dataset,
+                                                      hg_predictor *predictor,
+                                                      const hg_predict_config *config,
+                                                      hg_prediction **prediction, char *message);
+
 /** Frees a prediction with its arrays.
  * @param prediction  a prediction or NULL. */
 HG_API void hg_prediction_free(hg_prediction *prediction);
@@ -104,17 +135,21 @@ HG_API const char *hg_prediction_format(const char *path);
 
 /** Writes a prediction, atomically (hg_file_write). The ending of the name tells the format
  * (data/FORMAT.md). Each holds the id of every row, with class and probabilities, or with the
- * probabilities of several labels, or with the values of real targets:
+ * probabilities of several labels, or with the values of real targets, and the embedding if there
+ * is one:
  *
- *     .csv   text: a line of names, "id,class,p0,p1,..", "id,p0,.." or "id,t0,..", then the rows
- *     .npz   numpy: id [n] int64, class [n] int32, probability or value [n, C] float32
+ *     .csv   text: a line of names, "id,class,p0,p1,..", "id,p0,.." or "id,t0,..", then the rows;
+ *            an embedding of the same rows appends "e0,e1,.."
+ *     .npz   numpy: id [n] int64, class [n] int32, probability or value [n, C] float32, embedding
+ *            [rows, d] float32, embedding_id [rows] int64 where these are not the rows of id
  *     .h5    HDF5, with a checksum: the same arrays
  *
  * @param prediction  the prediction.
  * @param path        the file.
  * @param message     receives the reason of a failure, or NULL.
- * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or another ending); HG_ERR_RANGE (an .npz of 4 GiB
- *         or more); HG_ERR_IO (it cannot be written); HG_ERR_NOMEM. */
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, another ending, or a .csv and an embedding of other
+ *         rows); HG_ERR_RANGE (an .npz of 4 GiB or more); HG_ERR_IO (it cannot be written);
+ *         HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_prediction_write(const hg_prediction *prediction, const char *path,
                                                   char *message);
 

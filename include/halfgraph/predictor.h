@@ -87,8 +87,8 @@ HG_API int64_t hg_predictor_embedding_cols(const hg_predictor *predictor, int la
  * @param embedding   host f32 [b, d], or [n, d] with of_nodes; receives the embedding.
  * @param prediction  as in hg_predictor_run, or NULL.
  * @param logits      as in hg_predictor_run, or NULL.
- * @return the statuses of hg_predictor_run; HG_ERR_ARG also where the model has no such embedding
- *         (the message says which it has). */
+ * @return HG_OK; the errors of hg_predictor_run; HG_ERR_ARG also where the model has no such
+ *         embedding (the message says which it has). */
 HG_API HG_NODISCARD hg_status hg_predictor_embed(hg_predictor *predictor,
                                                  const hg_model_input *input, int layer,
                                                  int of_nodes, float *embedding,

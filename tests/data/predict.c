@@ -193,6 +193,49 @@ static void targets_are_predicted_in_their_units(void)
 	}
 }
 
+/* Embeddings come with the rows that were asked for, and change nothing else. */
+static void embeddings_come_beside_predictions(void)
+{
+	static struct trained t;
+	char message[HG_DATA_MESSAGE] = "";
+	hg_predict_config config = HG_PREDICT_CONFIG_INIT;
+	hg_predictor *p = NULL;
+	hg_prediction *plain = NULL, *found = NULL;
+	train(&t, "gcn", "fp16", 0);
+	CHECK_OK(hg_model_save(t.train, scratch(0, "model.h5"), NULL));
+	CHECK_OK(hg_model_load(t.ctx, scratch(0, "model.h5"), &p, NULL));
+	hg_dataset *d = planted();
+	CHECK_OK(hg_dataset_predict(d, p, &plain, message));
+	CHECK(!plain->embedding && !plain->embedding_id && plain->embedding_rows == 0);
+	config.embed = 1;
+	CHECK_OK(hg_dataset_predict_with(d, p, &config, &found, message));
+	CHECK(found->embedding_rows == NODES && found->embedding_cols == 8 && !found->embedding_id);
+	CHECK(memcmp(found->logits, plain->logits, sizeof t.logits) == 0);
+	CHECK(memcmp(found->logits, t.logits, sizeof t.logits) == 0);
+	/* W and A~ of the last layer are linear: rows of zeros mean that nothing was written */
+	double sum = 0;
+	for (int64_t k = 0; k < NODES * 8; k++)
+		sum += fabs((double)found->embedding[k]);
+	CHECK(isfinite(sum) && sum > 0);
+	hg_prediction_free(found);
+	config.layer = 2; /* its result is the logits */
+	CHECK_OK(hg_dataset_predict_with(d, p, &config, &found, message));
+	CHECK(found->embedding_cols == CLASSES);
+	CHECK(memcmp(found->embedding, t.logits, sizeof t.logits) == 0);
+	hg_prediction_free(found);
+	config.layer = 0;
+	CHECK_STATUS(hg_dataset_predict_with(d, p, &config, &found, message), HG_ERR_ARG);
+	CHECK_CONTAINS(message, "gcn: embedding of layer 0, expected 1 to 2");
+	CHECK(!found);
+	config.size = 0;
+	CHECK_STATUS(hg_dataset_predict_with(d, p, &config, &found, message), HG_ERR_ARG);
+	CHECK_CONTAINS(message, "config.size is not set");
+	hg_prediction_free(plain);
+	hg_predictor_free(p);
+	hg_dataset_free(d);
+	trained_close(&t);
+}
+
 /* What is left of a run is its model: no moments, and no other weights. */
 static void models_hold_no_optimiser(void)
 {
@@ -344,6 +387,19 @@ static const hg_prediction written = {.rows = 3,
                                       .id = ids,
                                       .logits = shares};
 
+/* `written` with an embedding of the same rows, and of five nodes. */
+static float inner[] = {1, -2, 0.5f, 0, 1e-9f, 3, 4, 5, 6, 7};
+static int64_t inner_id[] = {10, 11, 12, 13, 14};
+static hg_prediction with_embedding(int of_nodes)
+{
+	hg_prediction p = written;
+	p.embedding = inner;
+	p.embedding_rows = of_nodes ? 5 : 3;
+	p.embedding_cols = 2;
+	p.embedding_id = of_nodes ? inner_id : NULL;
+	return p;
+}
+
 static void must_write_prediction(const char *path)
 {
 	char message[HG_DATA_MESSAGE] = "";
@@ -368,6 +424,9 @@ static void text_is_exact(void)
 	several.probability = shares;
 	check_text(&written, "id,class,p0,p1\n7,1,0.25,0.75\n-1,0,1,9.99999972e-10\n"
 	                     "9223372036854775807,-1,nan,nan\n");
+	hg_prediction embedded = with_embedding(0);
+	check_text(&embedded, "id,class,p0,p1,e0,e1\n7,1,0.25,0.75,1,-2\n-1,0,1,9.99999972e-10,0.5,0\n"
+	                      "9223372036854775807,-1,nan,nan,9.99999972e-10,3\n");
 	check_text(&numbers, "id,t0,t1\n7,0.25,0.75\n-1,1,9.99999972e-10\n"
 	                     "9223372036854775807,nan,nan\n");
 	check_text(&several, "id,p0,p1\n7,0.25,0.75\n-1,1,9.99999972e-10\n"
@@ -403,6 +462,22 @@ static void archives_are_those_of_numpy(void)
 	             "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", shares,
 	             sizeof shares);
 	CHECK(zip_close(zip) == 0);
+	for (int of_nodes = 0; of_nodes < 2; of_nodes++) {
+		const hg_prediction p = with_embedding(of_nodes);
+		CHECK_OK(hg_prediction_write(&p, scratch(0, "e.npz"), NULL));
+		zip = zip_open(scratch(0, "e.npz"), ZIP_RDONLY | ZIP_CHECKCONS, &code);
+		CHECK_MSG(zip != NULL, "libzip says %d", code);
+		CHECK_EQ_I(zip_get_num_entries(zip, 0), 4 + of_nodes);
+		check_member(zip, "embedding.npy",
+		             of_nodes ? "{'descr': '<f4', 'fortran_order': False, 'shape': (5, 2), }"
+		                      : "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }",
+		             inner, (of_nodes ? 10 : 6) * sizeof *inner);
+		if (of_nodes)
+			check_member(zip, "embedding_id.npy",
+			             "{'descr': '<i8', 'fortran_order': False, 'shape': (5,), }", inner_id,
+			             sizeof inner_id);
+		CHECK(zip_close(zip) == 0);
+	}
 }
 
 static void check_array(hid_t file, const char *name, hid_t type, const void *values, size_t bytes)
@@ -422,7 +497,15 @@ static void hdf5_has_the_same_arrays(void)
 	check_array(file, "id", H5T_NATIVE_INT64, ids, sizeof ids);
 	check_array(file, "class", H5T_NATIVE_INT32, labels, sizeof labels);
 	check_array(file, "probability", H5T_NATIVE_FLOAT, shares, sizeof shares);
+	CHECK(H5Lexists(file, "embedding", H5P_DEFAULT) == 0);
 	H5Fclose(file);
+	const hg_prediction p = with_embedding(1);
+	CHECK_OK(hg_prediction_write(&p, scratch(0, "e.h5"), NULL));
+	const hid_t more = H5Fopen(scratch(0, "e.h5"), H5F_ACC_RDONLY, H5P_DEFAULT);
+	check_array(more, "id", H5T_NATIVE_INT64, ids, sizeof ids);
+	check_array(more, "embedding", H5T_NATIVE_FLOAT, inner, sizeof inner);
+	check_array(more, "embedding_id", H5T_NATIVE_INT64, inner_id, sizeof inner_id);
+	H5Fclose(more);
 }
 
 static void bad_places_are_errors(void)
@@ -435,6 +518,10 @@ static void bad_places_are_errors(void)
 	CHECK_CONTAINS(message, "No such file or directory");
 	CHECK_STATUS(hg_prediction_write(NULL, "x.csv", message), HG_ERR_ARG);
 	CHECK_STATUS(hg_prediction_write(&written, NULL, message), HG_ERR_ARG);
+	const hg_prediction embedded = with_embedding(1);
+	CHECK_STATUS(hg_prediction_write(&embedded, scratch(0, "e.csv"), message), HG_ERR_ARG);
+	CHECK_CONTAINS(message, "e.csv: a table has no room for embeddings of nodes");
+	CHECK(!file_exists(scratch(0, "e.csv")));
 	hg_prediction huge = written;
 	huge.rows = INT64_C(1) << 32;
 	CHECK_STATUS(hg_prediction_write(&huge, scratch(0, "huge.npz"), message), HG_ERR_RANGE);
@@ -450,6 +537,7 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 	    TEST(models_predict_as_their_runs),
 	    TEST(targets_are_predicted_in_their_units),
+	    TEST(embeddings_come_beside_predictions),
 	    TEST(models_hold_no_optimiser),
 	    TEST(misfits_are_refused_by_name),
 	    TEST(other_checkpoints_are_no_models),

@@ -107,6 +107,33 @@ run 0 'training on graphs' --data pairs.h5 --model gin --epochs 5 --save-best pa
 run 0 'predict graphs' --predict pairs.h5 --checkpoint pairs_gin.h5 -o graphs.csv
 contains 'predict graphs' out 'probabilities of 30 graphs'
 [ "$(wc -l <graphs.csv)" -eq 31 ] || fail "predict graphs: $(wc -l <graphs.csv) lines"
+# Embeddings: as many columns as the layer has, in all formats with the same numbers.
+run 0 'embed' --predict other.h5 --checkpoint gat.h5 -o e.csv --embed last
+contains 'embed' out 'embedding  *64 columns of 250 nodes'
+[ "$(head -n 1 e.csv | cut -d, -f 1-7)" = id,class,p0,p1,p2,p3,e0 ] || fail 'embed: columns'
+cut -d, -f 1-6 e.csv | cmp - p.csv || fail 'embed: other predictions'
+awk -F, 'NF != 70 { exit 1 }' e.csv || fail 'embed: not 64 columns in every line'
+run 0 'embed by number' --predict other.h5 --checkpoint gat.h5 -o f.csv --embed 1
+cmp e.csv f.csv || fail 'embed: layer 1 of 2 is not the last before the logits'
+for ending in npz h5; do
+  run 0 "embed $ending" --predict other.h5 --checkpoint gat.h5 -o e.$ending --embed last
+  [ "$(wc -c <e.$ending)" -ge $(($(wc -c <p.$ending) + 64000)) ] || fail "embed $ending: no room"
+done
+run 0 'embed graphs' --predict pairs.h5 --checkpoint pairs_gin.h5 -o e.csv --embed 2
+contains 'embed graphs' out 'embedding  *64 columns of 30 graphs'
+run 0 'embed nodes' --predict pairs.h5 --checkpoint pairs_gin.h5 -o e.npz --embed last:nodes
+contains 'embed nodes' out 'embedding  *64 columns of [0-9]* nodes'
+refused 'embed nodes in lines of graphs' 'none.csv: a line per graph has no room for the embedd' \
+  --predict pairs.h5 --checkpoint pairs_gin.h5 -o none.csv --embed last:nodes
+refused 'embed the features' 'embed 0: the model is a gat of 2 layers, of which the first reads' \
+  --predict other.h5 --checkpoint gat.h5 -o none.csv --embed 0
+for bad in three last:edges -1 lastly 2x; do
+  refused "embed $bad" "embed is \"$bad\", expected a layer from 0 to 1000 or last" \
+    --predict other.h5 --checkpoint gat.h5 -o none.csv --embed=$bad
+done
+refused 'embed and evaluate' 'embed needs --predict' --evaluate data.h5 --checkpoint gat.h5 \
+  --embed last
+refused 'embed and train' 'embed needs --predict' --data data.h5 --model gat --embed last
 # Several labels have probabilities and no class; real targets have values in their own units.
 run 0 'training on labels' --data pairs_of_labels.h5 --model gin --epochs 5 --save-best labels.h5
 run 0 'predict labels' --predict pairs_of_labels.h5 --checkpoint labels.h5 -o labels.csv

@@ -36,6 +36,7 @@ struct test_inits {
 	hg_metric_data metric;
 	hg_evaluation evaluation;
 	hg_schedule_config schedule;
+	hg_predict_config predict;
 };
 
 static inline struct test_inits test_inits_make(void)
@@ -50,7 +51,7 @@ static inline struct test_inits test_inits_make(void)
 	    HG_DOCTOR_CONFIG_INIT,     HG_DOCTOR_TRIAL_INIT,   HG_OBSERVER_INIT,
 	    HG_OBSERVATION_INIT,       HG_ROWS_ADVICE_INIT,    HG_UPLOAD_CONFIG_INIT,
 	    HG_ATTENTION_CONFIG_INIT,  HG_METRIC_DATA_INIT,    HG_EVALUATION_INIT,
-	    HG_SCHEDULE_CONFIG_INIT,
+	    HG_SCHEDULE_CONFIG_INIT,   HG_PREDICT_CONFIG_INIT,
 	};
 	return all;
 }

@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "config.h"
+#include "halfgraph/predictor.h"
 #include "tool.h"
+
+static int read_embed(struct tool_line *line, const struct tool_option *option, const char *text);
 
 #define AT(field) offsetof(struct options, field)
 
@@ -73,6 +76,11 @@ static const struct tool_option table[] = {
      "the file of --predict: the id, the class and the probabilities of every node or graph; its "
      "ending is the format: .csv, .npz or .h5",
      AT(output), TOOL_TEXT},
+    {"--embed", "LAYER|last",
+     "with --predict: also what a layer computed, as columns e0, e1, ...: 1 is the first layer, 0 "
+     "what is before it (agnn, gine, gt), last what the last linear layer reads. For graphs it is "
+     "the readout of the layer; LAYER:nodes gives its nodes, to .npz or .h5",
+     AT(embed), .read = read_embed, .low = 0, .high = 1000},
     {"--seeds", "K", "train K times, with seeds S, S+1, ..., and report mean and deviation (1)",
      AT(seeds), TOOL_INTEGER(1, 100000)},
     {"--folds", NULL,
@@ -123,13 +131,34 @@ static const struct tool_option table[] = {
 };
 #define OPTIONS (sizeof table / sizeof *table)
 
+/* "2", "last", "last:nodes" */
+static int read_embed(struct tool_line *line, const struct tool_option *option, const char *text)
+{
+	struct options *o = line->target;
+	const char *nodes = strchr(text, ':');
+	const size_t length = nodes ? (size_t)(nodes - text) : strlen(text);
+	int64_t layer = HG_EMBED_LAST;
+	const char *rest;
+	const int last = length == 4 && strncmp(text, "last", length) == 0;
+	if ((nodes && strcmp(nodes, ":nodes") != 0) ||
+	    (!last && tool_whole(line, option, text, text, ':', &layer, &rest)))
+		return tool_refuse(line,
+		                   "--embed is \"%s\", expected a layer from 0 to 1000 or last, for nodes "
+		                   "of graphs with :nodes behind it",
+		                   text);
+	o->embed.wanted = 1;
+	o->embed.layer = (int)layer;
+	o->embed.of_nodes = nodes != NULL;
+	return 0;
+}
+
 /* An option of the training is refused, because it would silently have no effect: model, precision
  * and preparation of the data are those of the checkpoint. NULL: there is none. */
 static const char *training_only(const struct tool_line *line)
 {
 	static const char *const others[] = {
-	    "--evaluate", "--predict", "--checkpoint",     "-o",       "--json",
-	    "--device",   "--threads", "--export-weights", "--metric", "--config"};
+	    "--evaluate", "--predict",        "--checkpoint", "-o",       "--json", "--device",
+	    "--threads",  "--export-weights", "--metric",     "--config", "--embed"};
 	for (size_t k = 0; k < line->count + line->shared_count; k++) {
 		const char *name =
 		    k < line->count ? line->options[k].name : line->shared[k - line->count].name;
@@ -157,6 +186,8 @@ static int check_prediction(struct tool_line *line, const struct options *o)
 	if (other)
 		return tool_refuse(line, "%s is an option of the training, but %s trains nothing", other,
 		                   mode);
+	if (o->embed.wanted && !o->predict)
+		return tool_refuse(line, "--embed needs --predict");
 	return o->output && !o->predict ? tool_refuse(line, "-o is the file of --predict") : 0;
 }
 
@@ -213,6 +244,8 @@ static int check_options(struct tool_line *line, const struct options *o)
 	if (o->checkpoint || o->output)
 		return tool_refuse(line, "%s needs --evaluate or --predict",
 		                   o->checkpoint ? "--checkpoint" : "-o");
+	if (o->embed.wanted)
+		return tool_refuse(line, "--embed needs --predict");
 	if (o->go_on && (o->save || o->resume || o->import))
 		return tool_refuse(line, "--continue and %s: expected one of them",
 		                   o->save     ? "--save"
@@ -349,7 +382,8 @@ struct tool_about options_about(void)
 	        "  hg-train --evaluate cora.h5 --checkpoint gat.h5\n"
 	        "  hg-train --data cora.h5 --model gat --html gat.html --json gat.jsonl\n"
 	        "  hg-train --html both.html --compare gcn.jsonl gat.jsonl\n"
-	        "  hg-train --predict other.h5 --checkpoint gat.h5 -o classes.csv\n",
+	        "  hg-train --predict other.h5 --checkpoint gat.h5 -o classes.csv\n"
+	        "  hg-train --predict other.h5 --checkpoint gat.h5 -o nodes.npz --embed last\n",
 	    .part = parts,
 	    .parts = 1,
 	    .options = table,

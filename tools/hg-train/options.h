@@ -17,6 +17,9 @@ struct options {
 	const char *go_on; /* --continue: the checkpoint to resume, if it exists, and to save */
 	/* the dataset of --evaluate or --predict, the model, and the file for predictions */
 	const char *evaluate, *predict, *checkpoint, *output;
+	struct {
+		int wanted, layer, of_nodes; /* as in hg_predict_config */
+	} embed;
 	const char *html, *trace; /* what is written about a run */
 	/* --compare, and the files after it */
 	int compare, compared;

@@ -120,9 +120,43 @@ static hg_metric metric_of(const struct work *w)
 	                          : hg_predictor_state(w->predictor)->best.metric;
 }
 
+/* Is there such an embedding, and can the file hold it? */
+static hg_status check_embedding(struct work *w)
+{
+	const struct options *o = w->options;
+	const hg_model_config *m = hg_model_get_config(hg_predictor_model(w->predictor));
+	if (!o->embed.wanted)
+		return HG_OK;
+	if (!hg_predictor_embedding_cols(w->predictor, o->embed.layer)) {
+		char layer[24];
+		(void)snprintf(layer, sizeof layer, "%d", o->embed.layer);
+		(void)snprintf(w->message, sizeof w->message,
+		               "--embed %s: the model is a %s of %d layers, %s",
+		               o->embed.layer == HG_EMBED_LAST ? "last" : layer, m->name, m->layers,
+		               hg_predictor_embedding_cols(w->predictor, 0)
+		                   ? "of which 0 is what is before the first"
+		                   : "of which the first reads the features themselves");
+		return HG_ERR_ARG;
+	}
+	const char *format = hg_prediction_format(o->output);
+	if (o->embed.of_nodes && m->readout >= 0 && format && strcmp(format, ".csv") == 0) {
+		(void)snprintf(w->message, sizeof w->message,
+		               "-o %.300s: a line per graph has no room for the embeddings of its nodes: "
+		               "expected .npz or .h5",
+		               o->output);
+		return HG_ERR_ARG;
+	}
+	return HG_OK;
+}
+
 static hg_status predict(struct work *w)
 {
-	hg_status status = hg_dataset_predict(w->dataset, w->predictor, &w->prediction, w->message);
+	hg_predict_config config = HG_PREDICT_CONFIG_INIT;
+	config.embed = w->options->embed.wanted;
+	config.layer = w->options->embed.layer;
+	config.of_nodes = w->options->embed.of_nodes;
+	hg_status status =
+	    hg_dataset_predict_with(w->dataset, w->predictor, &config, &w->prediction, w->message);
 	if (status >= 0 && w->options->evaluate)
 		status =
 		    hg_prediction_evaluate(w->prediction, w->dataset, metric_of(w), &w->score, w->message);
@@ -237,6 +271,11 @@ static hg_status write_prediction(struct work *w)
 		fprintf(w->text, "  written         %s: id, %s of %lld %s\n", output ? output : "?",
 		        columns, (long long)w->prediction->rows,
 		        w->prediction->of_graphs ? "graphs" : "nodes");
+		if (w->prediction->embedding)
+			fprintf(w->text, "  embedding       %lld columns of %lld %s\n",
+			        (long long)w->prediction->embedding_cols,
+			        (long long)w->prediction->embedding_rows,
+			        w->prediction->of_graphs && !w->prediction->embedding_id ? "graphs" : "nodes");
 		free(output);
 	}
 	return status;
@@ -252,6 +291,8 @@ static hg_status work_do(struct work *w)
 	if (status < 0 || !w->path)
 		return status;
 	status = load_model(w);
+	if (status >= 0)
+		status = check_embedding(w);
 	if (status >= 0)
 		status = load_dataset(w);
 	if (status >= 0)
