@@ -1,7 +1,8 @@
-/* Transforms of features: normalise rows, and convert to the stored type. */
+/* Transforms of features: normalise rows, convert to the stored type, and copy. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/normalize.h"
 #include "internal.h"
@@ -111,4 +112,58 @@ hg_status hg_dataset_features_to(hg_dataset *d, hg_dtype dtype, int clip, char *
 		convert_sparse(d, dtype, clip);
 	d->feat_amax = hg__data_amax(d);
 	return HG_OK;
+}
+
+/* ---- copies ---- */
+
+/* *memory := a copy of an array; nothing for NULL. */
+static hg_status copy_array(const void *from, int64_t count, size_t size, void **memory,
+                            char *message)
+{
+	if (!from)
+		return HG_OK;
+	HG__TRY(hg__data_alloc(count, size, "a copy of the features", memory, message));
+	memcpy(*memory, from, (size_t)count * size);
+	return HG_OK;
+}
+
+static hg_status copy_features(const hg_dataset *d, hg_dataset *own, char *message)
+{
+	const int64_t stored = d->feat_rowptr ? d->feat_rowptr[d->nodes] : 0;
+	const struct {
+		const void *from;
+		void **to;
+		int64_t count;
+		size_t size;
+	} arrays[] = {
+	    {d->feat, &own->feat, d->nodes * d->features,
+	     d->feat_dtype == HG_F16 ? sizeof(hg_half) : sizeof(float)},
+	    {d->feat_rowptr, (void **)&own->feat_rowptr, d->nodes + 1, sizeof *d->feat_rowptr},
+	    {d->feat_col, (void **)&own->feat_col, stored, sizeof *d->feat_col},
+	    {d->feat_value, (void **)&own->feat_value, stored, sizeof *d->feat_value},
+	};
+	for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
+		HG__TRY(copy_array(arrays[k].from, arrays[k].count, arrays[k].size, arrays[k].to, message));
+	return HG_OK;
+}
+
+hg_status hg__features_own(const hg_dataset *d, hg_dataset *own, char *message)
+{
+	*own = *d;
+	own->feat = NULL;
+	own->feat_rowptr = NULL;
+	own->feat_col = NULL;
+	own->feat_value = NULL;
+	const hg_status status = copy_features(d, own, message);
+	if (status < 0)
+		hg__features_drop(own);
+	return status;
+}
+
+void hg__features_drop(hg_dataset *own)
+{
+	free(own->feat);
+	free(own->feat_rowptr);
+	free(own->feat_col);
+	free(own->feat_value);
 }

@@ -97,6 +97,10 @@ HG_NODISCARD hg_status hg__data_count_edge_classes(hg_dataset *d, const char *or
                                                    const char *hint, char *message);
 /* The features of `fresh` replace those of d; the old ones are freed. */
 void hg__replace_features(hg_dataset *d, const hg_dataset *fresh);
+/* own := d, with a copy of its features, so that they can be changed; everything else is shared.
+ * hg__features_drop frees the copy. */
+HG_NODISCARD hg_status hg__features_own(const hg_dataset *d, hg_dataset *own, char *message);
+void hg__features_drop(hg_dataset *own);
 /* max |x| over all features; NaN and infinities are ignored. */
 double hg__data_amax(const hg_dataset *d);
 

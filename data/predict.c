@@ -178,6 +178,29 @@ hg_status hg_dataset_predict(const hg_dataset *dataset, hg_predictor *predictor,
 	return hg_dataset_predict_with(dataset, predictor, NULL, prediction, message);
 }
 
+static hg_status predict_prepared(const hg_dataset *d, hg_predictor *predictor,
+                                  const hg_predict_config *config, hg_prediction **prediction,
+                                  char *message)
+{
+	HG__TRY(check_fit(predictor, d, message));
+	HG__TRY(prediction_new(d, predictor, prediction, message));
+	return predict(d, predictor, config, *prediction, message);
+}
+
+static hg_status prepare_and_predict(const hg_dataset *d, hg_predictor *predictor,
+                                     const hg_predict_config *config, hg_prediction **prediction,
+                                     char *message)
+{
+	hg_dataset own;
+	HG__TRY(check_fit(predictor, d, message)); /* before the copy */
+	HG__TRY(hg__features_own(d, &own, message));
+	hg_status status = hg_predictor_prepare(predictor, &own, message);
+	if (status >= 0)
+		status = predict_prepared(&own, predictor, config, prediction, message);
+	hg__features_drop(&own);
+	return status;
+}
+
 hg_status hg_dataset_predict_with(const hg_dataset *dataset, hg_predictor *predictor,
                                   const hg_predict_config *config, hg_prediction **prediction,
                                   char *message)
@@ -194,10 +217,9 @@ hg_status hg_dataset_predict_with(const hg_dataset *dataset, hg_predictor *predi
 		return hg__data_fail(message, HG_ERR_ARG,
 		                     "predict: config.size is not set (start from HG_PREDICT_CONFIG_INIT), "
 		                     "or a field unknown to this version is used");
-	HG__TRY(check_fit(predictor, dataset, message));
-	hg_status status = prediction_new(dataset, predictor, prediction, message);
-	if (status == HG_OK)
-		status = predict(dataset, predictor, &ours, *prediction, message);
+	const hg_status status =
+	    ours.prepare ? prepare_and_predict(dataset, predictor, &ours, prediction, message)
+	                 : predict_prepared(dataset, predictor, &ours, prediction, message);
 	if (status < 0) {
 		hg_prediction_free(*prediction);
 		*prediction = NULL;

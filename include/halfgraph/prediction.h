@@ -52,6 +52,9 @@ typedef struct hg_predict_config {
 	int embed;    /**< 1: also the embedding of `layer`; 0 (default): none */
 	int layer;    /**< 0 to layers, or HG_EMBED_LAST (default), as hg_predictor_embed has it */
 	int of_nodes; /**< of a graph task: 1: embeddings of nodes, 0 (default): of graphs */
+	/** 1: the dataset is as it was read: a copy of its features is prepared (hg_predictor_prepare);
+	 * 0 (default): hg_predictor_prepare has prepared it */
+	int prepare;
 } hg_predict_config;
 /** The defaults of the fields. */
 #define HG_PREDICT_CONFIG_INIT HG__INIT(hg_predict_config, HG__SET(layer, HG_EMBED_LAST))
@@ -96,7 +99,8 @@ HG_API HG_NODISCARD hg_status hg_dataset_predict(const hg_dataset *dataset, hg_p
                                                  hg_prediction **prediction, char *message);
 
 /** Predicts as hg_dataset_predict, and more if the configuration says so.
- * @param dataset     a dataset that hg_predictor_prepare has prepared.
+ * @param dataset     a dataset that hg_predictor_prepare has prepared, unless config->prepare says
+ *                    otherwise. It does not change.
  * @param predictor   the predictor.
  * @param config      what to predict; its size is set. NULL: the defaults.
  * @param prediction  receives the prediction, owned by the caller (hg_prediction_free); NULL on

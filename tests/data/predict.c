@@ -236,6 +236,41 @@ static void embeddings_come_beside_predictions(void)
 	trained_close(&t);
 }
 
+/* A dataset as it was read is prepared on the way, and stays as it is. */
+static void datasets_are_prepared_on_a_copy(void)
+{
+	static struct trained t;
+	char message[HG_DATA_MESSAGE] = "";
+	hg_predict_config config = HG_PREDICT_CONFIG_INIT;
+	hg_predictor *p = NULL;
+	hg_prediction *found = NULL;
+	train(&t, "gcn", "fp32", 1);
+	CHECK_OK(hg_model_save(t.train, scratch(0, "model.h5"), NULL));
+	CHECK_OK(hg_model_load(t.ctx, scratch(0, "model.h5"), &p, NULL));
+	hg_dataset *d = planted(), *before = planted();
+	config.prepare = 1;
+	for (int k = 0; k < 2; k++) {
+		CHECK_MSG(hg_dataset_predict_with(d, p, &config, &found, message) == HG_OK, "%s", message);
+		CHECK(memcmp(found->logits, t.logits, sizeof t.logits) == 0);
+		CHECK(memcmp(d->feat, before->feat, sizeof(float) * NODES * FEATURES) == 0);
+		hg_prediction_free(found);
+	}
+	config.prepare = 0;
+	CHECK_OK(hg_dataset_predict_with(d, p, &config, &found, message));
+	CHECK(memcmp(found->logits, t.logits, sizeof t.logits) != 0);
+	hg_prediction_free(found);
+	config.prepare = 1;
+	d->features = 7;
+	CHECK_STATUS(hg_dataset_predict_with(d, p, &config, &found, message), HG_ERR_SHAPE);
+	CHECK_CONTAINS(message, "planted has 7 features, the model reads 12");
+	CHECK(!found);
+	d->features = FEATURES;
+	hg_predictor_free(p);
+	hg_dataset_free(d);
+	hg_dataset_free(before);
+	trained_close(&t);
+}
+
 /* What is left of a run is its model: no moments, and no other weights. */
 static void models_hold_no_optimiser(void)
 {
@@ -538,6 +573,7 @@ int main(int argc, char **argv)
 	    TEST(models_predict_as_their_runs),
 	    TEST(targets_are_predicted_in_their_units),
 	    TEST(embeddings_come_beside_predictions),
+	    TEST(datasets_are_prepared_on_a_copy),
 	    TEST(models_hold_no_optimiser),
 	    TEST(misfits_are_refused_by_name),
 	    TEST(other_checkpoints_are_no_models),

@@ -113,6 +113,71 @@ def the_example_runs():
     check("test accuracy" in text and "best epoch" in text, text)
 
 
+PREDICTS = """
+import sys
+import numpy as np
+import halfgraph as hg
+
+model, data, out = sys.argv[1:4]
+predictor = hg.Predictor(model, device="cpu")
+dataset = hg.Dataset.read(data)
+found = predictor.predict(dataset, embed="last")
+again = predictor.predict(dataset)
+assert np.array_equal(found.logits, again.logits) and again.embeddings is None
+np.savez(out, ids=found.ids, classes=found.classes, probabilities=found.probabilities,
+         logits=found.logits, embeddings=found.embeddings, hidden=predictor.config["hidden"])
+"""
+
+
+def models_predict_in_another_process():
+    data = hg.Dataset.read(Path(FOLDER) / "planted.h5")
+    run = hg.Train(data, "gcn", device="cpu", hidden=8, epochs=40, seed=3)
+    report = run.fit()
+    classes, logits = run.predict()
+    model, out = Path(FOLDER) / "model.h5", Path(FOLDER) / "found.npz"
+    run.save_model(model)
+    command = [sys.executable, "-c", PREDICTS, model, Path(FOLDER) / "planted.h5", out]
+    subprocess.run(command, check=True)
+    found = np.load(out)
+    check(np.array_equal(found["ids"], np.arange(600)), "ids")
+    check(np.array_equal(found["classes"], classes), "classes of another process differ")
+    check(np.array_equal(found["logits"], logits), "logits of another process differ")
+    test = data.test_mask > 0
+    accuracy = (found["classes"] == data.label)[test].mean()
+    check(accuracy == report["test_accuracy"], accuracy, report["test_accuracy"])
+    expected = np.exp(logits.astype(np.float64) - logits.max(1, keepdims=True))
+    expected /= expected.sum(1, keepdims=True)
+    np.testing.assert_allclose(found["probabilities"], expected, rtol=1e-6)
+    # the last layer in f64, from its input: A~ H W + b
+    h = found["embeddings"]
+    check(h.shape == (600, 8) == (600, found["hidden"]) and h.min() == 0, h.shape)
+    loops = np.eye(600)
+    loops[data.edge_index[1], data.edge_index[0]] = 1
+    degree = loops.sum(1)
+    weight, bias = (run.parameters()[f"conv1.{k}"].numpy() for k in ("weight", "bias"))
+    product = (loops / np.sqrt(np.outer(degree, degree))) @ h.astype(np.float64) @ weight + bias
+    np.testing.assert_allclose(product, logits, rtol=0.02, atol=0.02 * abs(logits).max())
+    predictor = hg.Predictor(model, device="cpu")
+    one, two = predictor.predict(data, embed=1), predictor.predict(data, embed=2)
+    check(np.array_equal(one.embeddings, h) and np.array_equal(two.embeddings, logits))
+    check(one.embedding_ids is None and not one.of_graphs)
+    failures = [
+        (hg.Error, "gcn: embedding of layer 0, expected 1 to 2", lambda: predictor.predict(data, 0)),
+        (TypeError, "embed='first', expected a layer from 0", lambda: predictor.predict(data, "first")),
+        (TypeError, "embed=-1, expected a layer", lambda: predictor.predict(data, -1)),
+        (TypeError, "embed=True, expected a layer", lambda: predictor.predict(data, True)),
+        (TypeError, "expected a Dataset", lambda: predictor.predict("planted.h5")),
+        (hg.Error, "No such file", lambda: hg.Predictor(Path(FOLDER) / "absent.h5", device="cpu")),
+    ]
+    for kind, text, call in failures:
+        try:
+            call()
+        except kind as error:
+            check(text in str(error), text, error)
+        else:
+            check(False, "no failure:", text)
+
+
 def stopped_and_resumed_runs_have_the_same_bits():
     edges, x, label, train = planted()
     context = hg.Context("cpu", seed=5)
@@ -411,6 +476,7 @@ if __name__ == "__main__":
         structs_are_those_of_the_headers,
         datasets_are_read_and_trained_on,
         the_example_runs,
+        models_predict_in_another_process,
         stopped_and_resumed_runs_have_the_same_bits,
         targets_are_learnt,
         failures_are_exceptions,

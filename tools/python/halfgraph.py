@@ -7,6 +7,11 @@
     report = run.fit()
     print(report["test_accuracy"])
     labels, logits = run.predict()                 # NumPy arrays
+    run.save_model("gcn.h5")
+
+    model = hg.Predictor("gcn.h5")                 # in another process
+    found = model.predict(hg.Dataset.read("other.h5"), embed="last")
+    print(found.ids, found.classes, found.probabilities, found.embeddings)
 
 Without a file: hg.Train(model="gcn", graph=hg.Graph(context, edge_index, nodes), features=x,
 labels=y, train_mask=m), where x is a NumPy array, a torch.Tensor or anything else with __dlpack__.
@@ -220,6 +225,18 @@ hg_upload_config = _struct(
 )
 hg_device_data = _struct(
     "hg_device_data", ("graph x x_sparse edge_x", _ptr), ("self_loops unweighted", _i32)
+)
+hg_prediction = _struct(
+    "hg_prediction",
+    ("loss", _i32),
+    ("rows cols", _i64),
+    ("of_graphs", _i32),
+    ("id label logits probability embedding", _ptr),
+    ("embedding_rows embedding_cols", _i64),
+    ("embedding_id", _ptr),
+)
+hg_predict_config = _struct(
+    "hg_predict_config", ("size", _size), ("embed layer of_nodes prepare", _i32)
 )
 
 STRUCTS = [kind for name, kind in list(globals().items()) if name.startswith("hg_")]
@@ -1048,6 +1065,10 @@ class Train:
         """Writes a checkpoint, atomically."""
         _call_data("hg_checkpoint_save", self.pointer, os.fsencode(path))
 
+    def save_model(self, path):
+        """Writes the model of the best epoch, for Predictor and hg-train --predict, atomically."""
+        _call_data("hg_model_save", self.pointer, os.fsencode(path))
+
     def load(self, path):
         """Continues from a checkpoint: the same options give the same bits, and others a warning.
         Until fit, predict uses the weights of the last epoch.
@@ -1063,6 +1084,86 @@ class Train:
 
     def __deepcopy__(self, memo):
         return self.__copy__()
+
+
+# ---- trained models ----
+
+
+class Prediction:
+    """What a model predicts for a dataset, as NumPy arrays with a row per node, or per graph where
+    the model predicts for graphs. What there is not is None.
+
+        ids            [rows] int64: the numbers of the nodes in the source; of graphs 0, 1, ...
+        classes        [rows] int32: the likeliest class; of several labels and targets None
+        probabilities  [rows, classes] float32: softmax, or the sigmoid of each of several labels
+        logits         [rows, classes] float32; of targets the predicted values
+        embeddings     [rows, columns] float32, if they were asked for
+        embedding_ids  [rows of embeddings] int64, where these are nodes and the rows are graphs
+    """
+
+    def __init__(self, p):
+        shape, inner = (p.rows, p.cols), (p.embedding_rows, p.embedding_cols)
+        self.of_graphs = bool(p.of_graphs)
+        self.ids = _copy(p.id, p.rows, np.int64)
+        self.classes = _copy(p.label, p.rows, np.int32)
+        self.logits = _copy(p.logits, shape, np.float32)
+        self.probabilities = _copy(p.probability, shape, np.float32)
+        self.embeddings = _copy(p.embedding, inner, np.float32)
+        self.embedding_ids = _copy(p.embedding_id, p.embedding_rows, np.int64)
+
+
+class Predictor:
+    """A trained model from a file of Train.save_model, Train.save or hg-train. It has the weights
+    of the best epoch, so on the dataset of the training it gives what was reported.
+    """
+
+    def __init__(self, path, *, context=None, device="auto", threads=0):
+        self.context = context or Context(device, threads=threads)
+        out, message = _ptr(), ct.create_string_buffer(_MESSAGE)
+        load = _function("hg_model_load", _i32, _ptr, _text, _ptr, _text)
+        status = load(self.context.pointer, os.fsencode(path), ct.addressof(out), message)
+        if _check(status, lambda: message.value.decode()):
+            warnings.warn(message.value.decode(), stacklevel=2)
+        self._owned = _Owned(out.value, "hg_predictor_free", self.context._owned)
+        self.pointer = self._owned.pointer
+
+    @property
+    def config(self):
+        """The configuration of the model, as a dict."""
+        model = _function("hg_predictor_model", _ptr, _ptr)(self.pointer)
+        get = _function("hg_model_get_config", ct.POINTER(hg_model_config), _ptr)
+        return _dict(get(model).contents)
+
+    def predict(self, data, embed=None, of_nodes=False):
+        """A Prediction for a Dataset as it was read: it needs as many features as that of the
+        training, and neither labels nor splits. What the training did to the features is done to a
+        copy of them.
+
+        embed is "last", what the last linear layer reads, or the number of a layer, from 1; of a
+        model of graphs it is the readout of that layer, or, of_nodes, the layer itself.
+        """
+        if not isinstance(data, Dataset):
+            raise TypeError(f"data is a {type(data).__name__}, expected a Dataset")
+        number = isinstance(embed, (int, np.integer)) and not isinstance(embed, bool)
+        if embed not in (None, "last") and not (number and 0 <= embed <= 1000):
+            raise TypeError(f"embed={embed!r}, expected a layer from 0 to 1000, 'last' or None")
+        config = hg_predict_config(
+            size=ct.sizeof(hg_predict_config),
+            embed=embed is not None,
+            layer=-1 if embed in (None, "last") else int(embed),
+            of_nodes=bool(of_nodes),
+            prepare=1,
+        )
+        out = _ptr()
+        _call_data(
+            "hg_dataset_predict_with",
+            data.pointer,
+            self.pointer,
+            ct.byref(config),
+            ct.byref(out),
+        )
+        owned = _Owned(out.value, "hg_prediction_free")
+        return Prediction(hg_prediction.from_address(owned.pointer.value))
 
 
 # ---- a model inside another program's computation ----
