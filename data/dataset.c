@@ -24,10 +24,11 @@ void hg_dataset_free(hg_dataset *d)
 {
 	if (!d)
 		return;
-	void *owned[] = {d->name,     d->rowptr,      d->col,        d->weight,     d->graph_ptr,
-	                 d->feat,     d->feat_rowptr, d->feat_col,   d->label,      d->feat_value,
-	                 d->val_mask, d->test_mask,   d->orig_id,    d->train_mask, d->order,
-	                 d->target,   d->edge_feat,   d->edge_label, d->fold,       d->target_names};
+	void *owned[] = {d->name,      d->rowptr,        d->col,        d->weight,     d->graph_ptr,
+	                 d->feat,      d->feat_rowptr,   d->feat_col,   d->label,      d->feat_value,
+	                 d->val_mask,  d->test_mask,     d->orig_id,    d->train_mask, d->order,
+	                 d->target,    d->edge_feat,     d->edge_label, d->fold,       d->target_names,
+	                 d->feat_mean, d->feat_deviation};
 	for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
 		free(owned[i]);
 	free(d);
@@ -276,6 +277,22 @@ static hg_status check_sparse_values(const hg_dataset *d, const char *origin, ch
 	return HG_OK;
 }
 
+static hg_status check_standardization(const hg_dataset *d, const char *origin, char *message)
+{
+	if (!d->feat_mean != !d->feat_deviation)
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s: features: means and deviations of columns come together", origin);
+	for (int64_t j = 0; d->feat_mean && j < d->features; j++)
+		if (!isfinite(d->feat_mean[j]) || !isfinite(d->feat_deviation[j]) ||
+		    d->feat_deviation[j] < 0)
+			return hg__data_fail(message, HG_ERR_FORMAT,
+			                     "%s: features: column %" PRId64 " was standardised with the mean "
+			                     "%g and the deviation %g, expected finite numbers, the deviation "
+			                     "not below 0",
+			                     origin, j, d->feat_mean[j], d->feat_deviation[j]);
+	return HG_OK;
+}
+
 static hg_status check_features(const hg_dataset *d, const char *origin, char *message)
 {
 	if (d->features < 0 || (d->features > 0 && !d->feat == !d->feat_rowptr) ||
@@ -287,6 +304,7 @@ static hg_status check_features(const hg_dataset *d, const char *origin, char *m
 	if (d->feat && d->feat_dtype != HG_F16 && d->feat_dtype != HG_F32)
 		return hg__data_fail(message, HG_ERR_DTYPE, "%s: features: type %d is neither f16 nor f32",
 		                     origin, (int)d->feat_dtype);
+	HG__TRY(check_standardization(d, origin, message));
 	return d->feat_rowptr ? check_sparse(d, origin, message) : HG_OK;
 }
 

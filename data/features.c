@@ -141,6 +141,8 @@ static hg_status copy_features(const hg_dataset *d, hg_dataset *own, char *messa
 	    {d->feat_rowptr, (void **)&own->feat_rowptr, d->nodes + 1, sizeof *d->feat_rowptr},
 	    {d->feat_col, (void **)&own->feat_col, stored, sizeof *d->feat_col},
 	    {d->feat_value, (void **)&own->feat_value, stored, sizeof *d->feat_value},
+	    {d->feat_mean, (void **)&own->feat_mean, d->features, sizeof *d->feat_mean},
+	    {d->feat_deviation, (void **)&own->feat_deviation, d->features, sizeof *d->feat_deviation},
 	};
 	for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
 		HG__TRY(copy_array(arrays[k].from, arrays[k].count, arrays[k].size, arrays[k].to, message));
@@ -154,6 +156,7 @@ hg_status hg__features_own(const hg_dataset *d, hg_dataset *own, char *message)
 	own->feat_rowptr = NULL;
 	own->feat_col = NULL;
 	own->feat_value = NULL;
+	own->feat_mean = own->feat_deviation = NULL;
 	const hg_status status = copy_features(d, own, message);
 	if (status < 0)
 		hg__features_drop(own);
@@ -166,4 +169,6 @@ void hg__features_drop(hg_dataset *own)
 	free(own->feat_rowptr);
 	free(own->feat_col);
 	free(own->feat_value);
+	free(own->feat_mean);
+	free(own->feat_deviation);
 }

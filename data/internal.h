@@ -101,6 +101,9 @@ void hg__replace_features(hg_dataset *d, const hg_dataset *fresh);
  * hg__features_drop frees the copy. */
 HG_NODISCARD hg_status hg__features_own(const hg_dataset *d, hg_dataset *own, char *message);
 void hg__features_drop(hg_dataset *own);
+/* Standardises the features, which must have as many columns, with numbers of another dataset. */
+HG_NODISCARD hg_status hg__standardize_as(hg_dataset *d, const double *mean,
+                                          const double *deviation, char *message);
 /* max |x| over all features; NaN and infinities are ignored. */
 double hg__data_amax(const hg_dataset *d);
 

@@ -10,6 +10,10 @@ void hg__replace_features(hg_dataset *d, const hg_dataset *fresh)
 	free(d->feat_rowptr);
 	free(d->feat_col);
 	free(d->feat_value);
+	free(d->feat_mean);
+	free(d->feat_deviation);
+	d->feat_mean = fresh->feat_mean;
+	d->feat_deviation = fresh->feat_deviation;
 	d->features = fresh->features;
 	d->feat_dtype = fresh->feat_dtype;
 	d->feat = fresh->feat;

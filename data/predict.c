@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/versioned.h"
 #include "internal.h"
@@ -41,15 +42,58 @@ static hg_status check_fit(const hg_predictor *p, const hg_dataset *d, char *mes
 	return HG_OK;
 }
 
+/* Which column of the dataset was standardised with other numbers than those of the training? -1:
+ * none. */
+static int64_t other_column(const hg_state *s, const hg_dataset *d)
+{
+	for (int64_t j = 0; j < d->features; j++) {
+		const double ours[] = {d->feat_mean[j], d->feat_deviation[j]},
+		             theirs[] = {s->column_mean[j], s->column_deviation[j]};
+		if (memcmp(ours, theirs, sizeof ours) != 0)
+			return j;
+	}
+	return -1;
+}
+
+/* Data that was standardised with other numbers cannot be made into that of the training without a
+ * loss, so it is refused. A state of version 0.1.0 does not tell. */
+static hg_status check_standardization(const hg_predictor *p, const hg_dataset *d, char *message)
+{
+	const hg_state *s = hg_predictor_state(p);
+	if (!d->feat_mean || (!s->columns && !hg_state_find_setting(s, "data.standardized")))
+		return HG_OK;
+	if (!s->columns)
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s was standardised, the data of the training was not: give it as it "
+		                     "was before h5convert --standardize",
+		                     hg__data_name(d));
+	const int64_t j = other_column(s, d);
+	return j < 0 ? HG_OK
+	             : hg__data_fail(message, HG_ERR_FORMAT,
+	                             "%s was standardised with other numbers than the data of the "
+	                             "training (column %" PRId64 ": mean %g and deviation %g, not %g "
+	                             "and %g): give it as it was before h5convert --standardize",
+	                             hg__data_name(d), j, d->feat_mean[j], d->feat_deviation[j],
+	                             s->column_mean[j], s->column_deviation[j]);
+}
+
+/* As the training's data was made: first what h5convert did, then what the run did. */
+static hg_status prepare(const hg_predictor *p, hg_dataset *d, char *message)
+{
+	const hg_state *s = hg_predictor_state(p);
+	HG__TRY(check_standardization(p, d, message));
+	if (s->columns && !d->feat_mean)
+		HG__TRY(hg__standardize_as(d, s->column_mean, s->column_deviation, message));
+	return flag_of(p, "data.rows_normalized", 0) ? hg_dataset_row_normalize(d, message) : HG_OK;
+}
+
 hg_status hg_predictor_prepare(const hg_predictor *predictor, hg_dataset *dataset, char *message)
 {
 	if (!predictor || !dataset)
 		return hg__data_fail(message, HG_ERR_ARG, "predictor_prepare: %s is NULL",
 		                     predictor ? "dataset" : "predictor");
 	HG__TRY(check_fit(predictor, dataset, message));
-	return flag_of(predictor, "data.rows_normalized", 0)
-	           ? hg_dataset_row_normalize(dataset, message)
-	           : HG_OK;
+	return prepare(predictor, dataset, message);
 }
 
 /* ---- predicting ---- */

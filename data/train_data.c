@@ -177,5 +177,7 @@ hg_status hg_dataset_train_data(const hg_dataset *d, const hg_device_data *data,
 	train->train_mask = d->train_mask;
 	train->val_mask = d->val_mask;
 	train->test_mask = d->test_mask;
+	train->column_mean = d->feat_mean;
+	train->column_deviation = d->feat_deviation;
 	return status;
 }

@@ -103,6 +103,12 @@ void check_same_state(const hg_state *a, const hg_state *b, int settings)
 	}
 	CHECK(a->step == b->step && memcmp(&a->loss_scale, &b->loss_scale, sizeof a->loss_scale) == 0);
 	CHECK_MSG(memcmp(&a->plateau, &b->plateau, sizeof a->plateau) == 0, "plateaus differ");
+	CHECK(!settings || a->columns == b->columns);
+	const size_t bytes = (size_t)a->columns * sizeof *a->column_mean;
+	CHECK_MSG(!settings || !bytes ||
+	              (memcmp(a->column_mean, b->column_mean, bytes) == 0 &&
+	               memcmp(a->column_deviation, b->column_deviation, bytes) == 0),
+	          "columns differ");
 	for (int64_t i = 0; settings && i < a->settings; i++)
 		check_same_setting(&a->setting[i], hg_state_find_setting(b, a->setting[i].name));
 }

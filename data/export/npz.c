@@ -196,6 +196,8 @@ static int list_arrays(const hg_dataset *d, struct scalars *s, struct array tabl
 	    row("attr_indptr", "i8", n + 1, d->feat_rowptr),
 	    row("attr_indices", "i4", stored, d->feat_col),
 	    weights("attr_data", stored, d->feat_col, d->feat_value),
+	    row("attr_mean", "f8", d->features, d->features > 0 ? d->feat_mean : NULL),
+	    row("attr_deviation", "f8", d->features, d->features > 0 ? d->feat_deviation : NULL),
 	    row("labels", "i4", rows, d->label),
 	    scalar("num_classes", &s->classes),
 	    matrix("target", "f4", rows, d->targets, d->target),

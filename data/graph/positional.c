@@ -121,6 +121,23 @@ static hg_status append_sparse(hg_dataset *d, const float *more, int64_t columns
 
 /* ---- the transform ---- */
 
+/* More columns, which were not standardised: mean 0, deviation 1. */
+static hg_status extend_standardization(hg_dataset *d, int64_t columns, char *message)
+{
+	const int64_t all = d->features + columns;
+	if (!d->feat_mean)
+		return HG_OK;
+	HG__TRY(hg__data_grow((void **)&d->feat_mean, all, sizeof *d->feat_mean, "means of features",
+	                      message));
+	HG__TRY(hg__data_grow((void **)&d->feat_deviation, all, sizeof *d->feat_deviation,
+	                      "deviations of features", message));
+	for (int64_t j = d->features; j < all; j++) {
+		d->feat_mean[j] = 0.0;
+		d->feat_deviation[j] = 1.0;
+	}
+	return HG_OK;
+}
+
 static hg_status encode(hg_dataset *d, hg_positional kind, int64_t columns,
                         const hg_progress *progress, float *more, char *message)
 {
@@ -131,6 +148,8 @@ static hg_status encode(hg_dataset *d, hg_positional kind, int64_t columns,
 	                              : hg__random_walks)(&pattern, columns, progress, more, message);
 	hg__sparse_free(&pattern);
 	HG__TRY(status);
+	/* before the features: where these fail, the arrays are longer than they need be */
+	HG__TRY(extend_standardization(d, columns, message));
 	return d->feat_rowptr ? append_sparse(d, more, columns, message)
 	                      : append_dense(d, more, columns, message);
 }

@@ -305,6 +305,9 @@ hg_status hg_dataset_largest_component(hg_dataset *d, char *message)
 			*unused = old;
 			unused->name = NULL;
 			unused->target_names = NULL;
+			d->feat_mean = old.feat_mean;
+			d->feat_deviation = old.feat_deviation;
+			unused->feat_mean = unused->feat_deviation = NULL;
 			d->feat_amax = hg__data_amax(d);
 		}
 		hg_dataset_free(unused);

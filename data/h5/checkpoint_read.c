@@ -350,6 +350,58 @@ static hg_status read_tensors(const struct h5 *h5, hg_state *state)
 	return status;
 }
 
+/* ---- what the columns of the features were standardised with ---- */
+
+static hg_status read_numbers(const struct h5 *h5, hid_t group, const char *name, const char *where,
+                              double **values, int64_t *count)
+{
+	struct h5_array a;
+	HG__TRY(hg__h5_array(h5, group, name, where, 1, &a));
+	*count = a.dim[0];
+	const hg_status status = hg__h5_read_f64(h5, &a, values);
+	hg__h5_array_close(&a);
+	return status;
+}
+
+static hg_status take_columns(const struct h5 *h5, hid_t group, hg_state *state)
+{
+	double *mean = NULL, *deviation = NULL;
+	int64_t means = 0, deviations = 0;
+	hg_status status = read_numbers(h5, group, "mean", "/columns/mean", &mean, &means);
+	if (status == HG_OK)
+		status =
+		    read_numbers(h5, group, "deviation", "/columns/deviation", &deviation, &deviations);
+	if (status == HG_OK && means != deviations)
+		status = hg__data_fail(h5->message, HG_ERR_FORMAT,
+		                       "%s: /columns: %lld means and %lld deviations, expected as many",
+		                       h5->path, (long long)means, (long long)deviations);
+	if (status == HG_OK) {
+		const hg_status set = hg_state_set_columns(state, means, mean, deviation);
+		if (set < 0)
+			status = hg__data_fail(h5->message, set == HG_ERR_NOMEM ? set : HG_ERR_FORMAT,
+			                       "%s: /columns: %s", h5->path,
+			                       set == HG_ERR_NOMEM
+			                           ? hg_status_text(set)
+			                           : "a mean or deviation is not a finite number, or one of "
+			                             "these is below 0");
+	}
+	free(mean);
+	free(deviation);
+	return status;
+}
+
+/* Absent before version 1.1, and where the features were not standardised. */
+static hg_status read_columns(const struct h5 *h5, hg_state *state)
+{
+	hid_t group;
+	if (!hg__h5_has(h5->file, "columns"))
+		return HG_OK;
+	HG__TRY(hg__h5_group(h5, h5->file, "columns", "/columns", &group));
+	const hg_status status = take_columns(h5, group, state);
+	H5Gclose(group);
+	return status;
+}
+
 /* ---- all ---- */
 
 static hg_status read_all(const struct h5 *h5, hg_state *state)
@@ -359,6 +411,7 @@ static hg_status read_all(const struct h5 *h5, hg_state *state)
 	HG__TRY(read_promotions(h5, state));
 	HG__TRY(read_loss_scale(h5, state));
 	HG__TRY(read_tensors(h5, state));
+	HG__TRY(read_columns(h5, state));
 	HG__TRY(hg__checkpoint_read_past(h5, state));
 	const char *fault = hg_state_fault(state);
 	return fault ? hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s", h5->path, fault)

@@ -154,6 +154,21 @@ static hg_status write_part(const struct h5 *h5, const struct sorted *s, int par
 	return status;
 }
 
+static hg_status write_columns(const struct h5 *h5, const hg_state *state)
+{
+	hid_t group;
+	if (!state->columns)
+		return HG_OK;
+	HG__TRY(hg__h5_group_create(h5, h5->file, "columns", &group));
+	hg_status status =
+	    hg__h5_write(h5, group, "mean", H5_F64_SUMMED, state->columns, 0, state->column_mean, NULL);
+	if (status == HG_OK)
+		status = hg__h5_write(h5, group, "deviation", H5_F64_SUMMED, state->columns, 0,
+		                      state->column_deviation, NULL);
+	H5Gclose(group);
+	return status;
+}
+
 static hg_status write_all(const struct h5 *h5, const struct sorted *s)
 {
 	const hg_state *state = s->state;
@@ -165,6 +180,7 @@ static hg_status write_all(const struct h5 *h5, const struct sorted *s)
 	HG__TRY(write_loss_scale(h5, state));
 	for (int part = 0; part <= HG_STATE_MOMENTS; part++)
 		HG__TRY(write_part(h5, s, part));
+	HG__TRY(write_columns(h5, state));
 	return hg__checkpoint_write_past(h5, state);
 }
 

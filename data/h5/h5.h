@@ -126,7 +126,7 @@ HG_NODISCARD hg_status hg__h5_read_half(const struct h5 *h5, const struct h5_arr
                                         hg_half **values);
 
 /* Element types of written datasets, all little-endian. _SUMMED: with Fletcher checksums. */
-enum h5_type { H5_U8, H5_I32, H5_I64, H5_HALF, H5_F32, H5_F32_SUMMED, H5_F64_SUMMED };
+enum h5_type { H5_U8, H5_I32, H5_I64, H5_HALF, H5_F32, H5_F64, H5_F32_SUMMED, H5_F64_SUMMED };
 /* Write [rows] (cols = 0) or [rows, cols] elements. Where `out` is not NULL it returns the dataset,
  * still open, so that the caller can add attributes. */
 HG_NODISCARD hg_status hg__h5_write(const struct h5 *h5, hid_t parent, const char *name,

@@ -10,10 +10,10 @@ static hid_t file_type(enum h5_type type)
 {
 	if (type == H5_HALF)
 		return hg__h5_half_type();
-	const hid_t named[] = {[H5_U8] = H5T_STD_U8LE,          [H5_I32] = H5T_STD_I32LE,
-	                       [H5_I64] = H5T_STD_I64LE,        [H5_HALF] = H5I_INVALID_HID,
-	                       [H5_F32] = H5T_IEEE_F32LE,       [H5_F32_SUMMED] = H5T_IEEE_F32LE,
-	                       [H5_F64_SUMMED] = H5T_IEEE_F64LE};
+	const hid_t named[] = {[H5_U8] = H5T_STD_U8LE,           [H5_I32] = H5T_STD_I32LE,
+	                       [H5_I64] = H5T_STD_I64LE,         [H5_HALF] = H5I_INVALID_HID,
+	                       [H5_F32] = H5T_IEEE_F32LE,        [H5_F64] = H5T_IEEE_F64LE,
+	                       [H5_F32_SUMMED] = H5T_IEEE_F32LE, [H5_F64_SUMMED] = H5T_IEEE_F64LE};
 	return H5Tcopy(named[type]);
 }
 
@@ -40,7 +40,7 @@ static int set_storage(hid_t plist, enum h5_type type, int rank, const hsize_t d
 	/* without times, so that equal datasets give equal files whenever they are written */
 	if (H5Pset_obj_track_times(plist, 0) < 0)
 		return 0;
-	if (type == H5_HALF || type == H5_F32 || dim[0] == 0 || width == 0)
+	if (type == H5_HALF || type == H5_F32 || type == H5_F64 || dim[0] == 0 || width == 0)
 		return 1;
 	const hsize_t rows = largest / width, chunk[2] = {dim[0] < rows ? dim[0] : rows, width};
 	if (H5Pset_chunk(plist, rank, chunk) < 0)

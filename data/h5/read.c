@@ -138,6 +138,36 @@ static hg_status read_sparse(const struct h5 *h5, hid_t nodes, hg_dataset *d)
 	                     h5->path, m.rows, d->nodes);
 }
 
+static hg_status read_column_numbers(const struct h5 *h5, hid_t nodes, const char *name,
+                                     const char *where, const hg_dataset *d, double **to)
+{
+	struct h5_array a;
+	HG__TRY(hg__h5_array(h5, nodes, name, where, 1, &a));
+	hg_status status =
+	    a.dim[0] == d->features
+	        ? hg__h5_read_f64(h5, &a, to)
+	        : hg__data_fail(h5->message, HG_ERR_FORMAT,
+	                        "%s: %s: has %" PRId64 " elements, but there are %" PRId64 " features",
+	                        h5->path, where, a.dim[0], d->features);
+	hg__h5_array_close(&a);
+	return status;
+}
+
+static hg_status read_standardization(const struct h5 *h5, hid_t nodes, hg_dataset *d)
+{
+	const int mean = hg__h5_has(nodes, "feat_mean"),
+	          deviation = hg__h5_has(nodes, "feat_deviation");
+	if (!mean && !deviation)
+		return HG_OK;
+	if (!mean || !deviation)
+		return hg__data_fail(h5->message, HG_ERR_FORMAT,
+		                     "%s: /nodes: has feat_%s without feat_%s, expected both", h5->path,
+		                     mean ? "mean" : "deviation", mean ? "deviation" : "mean");
+	HG__TRY(read_column_numbers(h5, nodes, "feat_mean", "/nodes/feat_mean", d, &d->feat_mean));
+	return read_column_numbers(h5, nodes, "feat_deviation", "/nodes/feat_deviation", d,
+	                           &d->feat_deviation);
+}
+
 static hg_status read_features(const struct h5 *h5, hid_t nodes, hg_dataset *d)
 {
 	const int dense = hg__h5_has(nodes, "feat"), sparse = hg__h5_has(nodes, "feat_csr");
@@ -346,6 +376,8 @@ static hg_status read_nodes(const struct h5 *h5, hg_dataset *d)
 		return HG_OK;
 	HG__TRY(hg__h5_group(h5, h5->file, "nodes", "/nodes", &nodes));
 	hg_status status = read_features(h5, nodes, d);
+	if (status == HG_OK)
+		status = read_standardization(h5, nodes, d);
 	if (status == HG_OK)
 		status = read_orig_id(h5, nodes, d);
 	if (status == HG_OK)

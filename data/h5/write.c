@@ -4,12 +4,17 @@
 #include "h5/binsparse.h"
 #include "seal.h"
 
+static int is_standardized(const hg_dataset *d)
+{
+	return d->feat_mean && d->features > 0;
+}
+
 static hg_status write_identity(const struct h5 *h5, const hg_dataset *d)
 {
 	HG__TRY(hg__h5_text_write(h5, h5->file, "format", "halfgraph"));
-	/* files without data of edges stay what they were before version 1.1 added them */
-	HG__TRY(
-	    hg__h5_text_write(h5, h5->file, "format_version", hg__has_edge_data(d) ? "1.1" : "1.0"));
+	/* files without what version 1.1 added stay what they were before */
+	HG__TRY(hg__h5_text_write(h5, h5->file, "format_version",
+	                          hg__has_edge_data(d) || is_standardized(d) ? "1.1" : "1.0"));
 	if (d->name)
 		HG__TRY(hg__h5_text_write(h5, h5->file, "name", d->name));
 	return hg__h5_integer_write(h5, h5->file, "num_classes", d->classes);
@@ -81,6 +86,13 @@ static hg_status write_targets(const struct h5 *h5, hid_t group, const hg_datase
 	return status;
 }
 
+static hg_status write_standardization(const struct h5 *h5, hid_t nodes, const hg_dataset *d)
+{
+	HG__TRY(hg__h5_write(h5, nodes, "feat_mean", H5_F64, d->features, 0, d->feat_mean, NULL));
+	return hg__h5_write(h5, nodes, "feat_deviation", H5_F64, d->features, 0, d->feat_deviation,
+	                    NULL);
+}
+
 static hg_status write_owned(const struct h5 *h5, hid_t group, const hg_dataset *d)
 {
 	const int64_t n = hg__data_labelled(d);
@@ -105,6 +117,8 @@ static hg_status write_nodes(const struct h5 *h5, const hg_dataset *d)
 	hid_t nodes;
 	HG__TRY(hg__h5_group_create(h5, h5->file, "nodes", &nodes));
 	hg_status status = write_features(h5, nodes, d);
+	if (status == HG_OK && is_standardized(d))
+		status = write_standardization(h5, nodes, d);
 	if (status == HG_OK && d->orig_id)
 		status = hg__h5_write(h5, nodes, "orig_id", H5_I64, d->nodes, 0, d->orig_id, NULL);
 	if (status == HG_OK && d->order)

@@ -302,3 +302,16 @@ hg_status hg__npy_read_finite(struct npy *a, float **values)
 			                     a->where, k / width, k % width, (double)(*values)[k]);
 	return HG_OK;
 }
+
+static hg_status take_wide(const struct npy *a, void *user, int64_t index,
+                           const unsigned char *element)
+{
+	((double *)user)[index] = hg__element_real(a->type, element);
+	return HG_OK;
+}
+
+hg_status hg__npy_read_f64(struct npy *a, double **values)
+{
+	HG__TRY(hg__data_alloc(a->elements, sizeof **values, a->where, (void **)values, a->message));
+	return read_elements(a, take_wide, *values);
+}

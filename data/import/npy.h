@@ -51,6 +51,8 @@ HG_NODISCARD hg_status hg__npy_read_i32(struct npy *a, int64_t low, int64_t high
 HG_NODISCARD hg_status hg__npy_read_f32(struct npy *a, float **values);
 /* The same for features, where neither NaN nor infinities may be. */
 HG_NODISCARD hg_status hg__npy_read_finite(struct npy *a, float **values);
+/* Floats and integers of one dimension, as f64. */
+HG_NODISCARD hg_status hg__npy_read_f64(struct npy *a, double **values);
 void hg__npy_close(struct npy *a);
 
 /* Parse the text of an .npy header, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }",

@@ -337,11 +337,11 @@ static void note_unread(const struct import *in)
 static hg_status read_matrix(const struct import *in)
 {
 	HG__TRY(read_graph(in));
-	if (in->own) {
+	if (in->own)
 		HG__TRY(hg__npz_read_batch(&in->npz, in->d));
-		HG__TRY(hg__npz_read_own(&in->npz, in->d));
-	}
 	HG__TRY(read_features(in));
+	if (in->own)
+		HG__TRY(hg__npz_read_own(&in->npz, in->d));
 	return read_labels(in);
 }
 

@@ -109,13 +109,33 @@ static hg_status read_fold(struct npy *a, hg_dataset *d)
 	return HG_OK;
 }
 
+static hg_status read_columns(struct npy *a, const hg_dataset *d, double **to)
+{
+	return a->dim[0] == d->features
+	           ? hg__npy_read_f64(a, to)
+	           : hg__data_fail(a->message, HG_ERR_FORMAT,
+	                           "%s: has %" PRId64 " elements, but there are %" PRId64 " features",
+	                           a->where, a->dim[0], d->features);
+}
+
+static hg_status read_mean(struct npy *a, hg_dataset *d)
+{
+	return read_columns(a, d, &d->feat_mean);
+}
+
+static hg_status read_deviation(struct npy *a, hg_dataset *d)
+{
+	return read_columns(a, d, &d->feat_deviation);
+}
+
 static const struct {
 	const char *key;
 	int rank;
 	hg_status (*read)(struct npy *a, hg_dataset *d);
 } arrays[] = {
-    {"name", 1, read_name},     {"orig_id", 1, read_orig_id},           {"order", 1, read_order},
-    {"target", 2, read_target}, {"target_names", 1, read_target_names}, {"fold", 1, read_fold}};
+    {"name", 1, read_name},      {"orig_id", 1, read_orig_id},           {"order", 1, read_order},
+    {"target", 2, read_target},  {"target_names", 1, read_target_names}, {"fold", 1, read_fold},
+    {"attr_mean", 1, read_mean}, {"attr_deviation", 1, read_deviation}};
 #define ARRAYS (sizeof arrays / sizeof *arrays)
 
 hg_status hg__npz_read_own(const struct npz *npz, hg_dataset *d)

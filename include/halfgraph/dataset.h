@@ -61,6 +61,10 @@ typedef struct hg_dataset {
 
 	/** names of the columns of target, one a line ("logp\nsa"); or NULL: they have none */
 	char *target_names;
+	/** [features]: the mean that hg_dataset_standardize subtracted from each column; or NULL */
+	double *feat_mean;
+	/** [features]: the deviation by which it divided; 0: the column became 0. NULL: as feat_mean */
+	double *feat_deviation;
 } hg_dataset;
 
 /** Creates an empty dataset.
@@ -233,14 +237,18 @@ HG_API HG_NODISCARD hg_status hg_dataset_self_loops(hg_dataset *dataset, char *m
  *         HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_largest_component(hg_dataset *dataset, char *message);
 
-/** Divides each row of the features by the sum of its absolute values; a row of zeros stays.
+/** Divides each row of the features by the sum of its absolute values; a row of zeros stays. Do it
+ * before hg_dataset_standardize: means and deviations are kept, and are those of before.
  * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param message  receives the reason of a failure, or NULL.
  * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_row_normalize(hg_dataset *dataset, char *message);
 
 /** Gives every column of the features mean 0 and standard deviation 1 over all nodes; a column of
- * equal values becomes 0. Sparse features become dense, f32.
+ * equal values becomes 0. Sparse features become dense, f32. The dataset keeps the means and the
+ * deviations, and a run its copy of them, so that what a model predicts for is standardised with
+ * those of its training (hg_predictor_prepare). Of columns that were standardised before, it keeps
+ * what leads from the first values to the last.
  * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param message  receives the reason of a failure, or NULL.
  * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */

@@ -71,14 +71,17 @@ typedef struct hg_evaluation {
 /** An empty hg_evaluation with its size set. */
 #define HG_EVALUATION_INIT HG__INIT_ZERO(hg_evaluation)
 
-/** Checks that a dataset fits a model, and prepares its features as those of the training were
- * (the settings of the state): today, divides each row by its sum. Call it once, on the dataset as
- * it was read.
+/** Checks that a dataset fits a model, and prepares its features as those of the training were:
+ * standardises each column with the means and deviations of the training's dataset, unless it was
+ * standardised with the same ones, and divides each row by its sum if the run did. Call it once, on
+ * the dataset as it was read.
  * @param predictor  the predictor.
  * @param dataset    a dataset that hg_dataset_check accepts, changed in place; unchanged on
  *                   failure.
  * @param message    receives the reason of a failure, or NULL.
- * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_FORMAT (it has no features); HG_ERR_SHAPE
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_FORMAT (it has no features, or it was
+ *         standardised with other numbers than the data of the training, or that was not: the
+ *         message names a column); HG_ERR_SHAPE
  *         (another number of features than the model reads, or a model of graphs and one graph, or
  *         a model of nodes and a batch: the message has both); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_predictor_prepare(const hg_predictor *predictor,

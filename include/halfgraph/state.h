@@ -114,6 +114,9 @@ typedef struct hg_state {
 	int64_t epochs;           /**< length of epoch */
 	hg_state_epoch *epoch;    /**< [epochs], their steps ascend */
 	hg_plateau plateau;       /**< of the schedule of the learning rate */
+	int64_t columns;          /**< length of column_mean; 0: features were not standardised */
+	double *column_mean;      /**< [columns]: subtracted from each column of the features */
+	double *column_deviation; /**< [columns]: what it was divided by; 0: the column became 0 */
 } hg_state;
 
 /** Creates an empty state.
@@ -163,6 +166,16 @@ HG_API HG_NODISCARD hg_status hg_state_add_best(hg_state *state);
  * @param epoch  copied. Its step is above that of the epoch before, and above 0.
  * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or its step is not as above); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_state_add_epoch(hg_state *state, const hg_state_epoch *epoch);
+
+/** Sets what the columns of the features were standardised with (hg_dataset_standardize).
+ * @param state      the state; unchanged on failure.
+ * @param columns    number of columns; 0: they were not standardised.
+ * @param mean       host [columns], copied.
+ * @param deviation  host [columns], copied.
+ * @return HG_OK; HG_ERR_ARG (state is NULL, columns is negative, a pointer is NULL where columns is
+ *         not 0, or a number is not finite or a deviation below 0); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_state_set_columns(hg_state *state, int64_t columns,
+                                                   const double *mean, const double *deviation);
 
 /** The accuracy of the best epoch, in [0, 1].
  * @param best  the best epoch or NULL.

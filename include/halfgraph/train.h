@@ -54,6 +54,10 @@ typedef struct hg_train_data {
 	/** 1: the weights of the edges were left out. These three are settings of the state, too: a
 	 * prediction prepares its data alike (hg_predictor_prepare) */
 	int unweighted;
+	/** host [columns of the features], copied: what they were standardised with
+	 * (hg_dataset_standardize), for the state and predictions; or NULL */
+	const double *column_mean;
+	const double *column_deviation; /**< as column_mean; both or none */
 } hg_train_data;
 /** An empty hg_train_data with its sizes set. */
 #define HG_TRAIN_DATA_INIT \

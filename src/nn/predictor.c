@@ -37,7 +37,10 @@ static hg_status copy_facts(hg_context *ctx, const hg_state *state, hg_state **c
 	for (int64_t i = 0; i < state->settings; i++)
 		if (hg_state_add_setting(*copy, &state->setting[i]) < 0)
 			return nomem(ctx);
-	return HG_OK;
+	return hg_state_set_columns(*copy, state->columns, state->column_mean,
+	                            state->column_deviation) < 0
+	           ? nomem(ctx)
+	           : HG_OK;
 }
 
 /* A state of version 0.1.0 does not tell its loss. */
@@ -79,6 +82,17 @@ static hg_status take_scale(hg_predictor *p, const hg_state *state)
 		HG__TRY(take_number(p, state, "deviation", c, &deviation[c]));
 	}
 	return HG_OK;
+}
+
+/* The features that the model reads are those that were standardised. */
+static hg_status check_columns(const hg_predictor *p, const hg_state *state)
+{
+	const int64_t features = hg_model_get_config(p->model)->in_features;
+	return !state->columns || state->columns == features
+	           ? HG_OK
+	           : hg__fail(p->ctx, HG_ERR_SHAPE,
+	                      "%s: %lld columns were standardised, the model reads %lld features",
+	                      hg__state_origin(state), (long long)state->columns, (long long)features);
 }
 
 static hg_status make_model(hg_predictor *p, const hg_state *state)
@@ -128,6 +142,7 @@ static hg_status fill(hg_predictor *p, const hg_state *state)
 	HG__TRY(take_task(p, state));
 	HG__TRY(copy_facts(p->ctx, state, &p->state));
 	HG__TRY(make_model(p, state));
+	HG__TRY(check_columns(p, state));
 	HG__TRY(take_scale(p, state));
 	HG__TRY(take_basis(p->params, state));
 	return take_weights(p->params, state);

@@ -34,6 +34,8 @@ void hg_state_free(hg_state *state)
 	free(state->promotion);
 	free(state->epoch);
 	free(state->origin);
+	free(state->column_mean);
+	free(state->column_deviation);
 	free(state);
 }
 
@@ -169,6 +171,43 @@ hg_status hg_state_add_epoch(hg_state *state, const hg_state_epoch *epoch)
 	return HG_OK;
 }
 
+static int columns_fit(int64_t columns, const double *mean, const double *deviation)
+{
+	int good = columns >= 0 && (!columns || (mean && deviation));
+	for (int64_t j = 0; good && j < columns; j++)
+		good = isfinite(mean[j]) && isfinite(deviation[j]) && deviation[j] >= 0.0;
+	return good;
+}
+
+static double *copy_numbers(const double *from, int64_t count)
+{
+	double *copy = count > INT64_MAX / (int64_t)sizeof *copy
+	                   ? NULL
+	                   : malloc((size_t)(count ? count : 1) * sizeof *copy);
+	if (copy && count)
+		memcpy(copy, from, (size_t)count * sizeof *copy);
+	return copy;
+}
+
+hg_status hg_state_set_columns(hg_state *state, int64_t columns, const double *mean,
+                               const double *deviation)
+{
+	if (!state || !columns_fit(columns, mean, deviation))
+		return HG_ERR_ARG;
+	double *means = copy_numbers(mean, columns), *deviations = copy_numbers(deviation, columns);
+	if (!means || !deviations) {
+		free(means);
+		free(deviations);
+		return HG_ERR_NOMEM;
+	}
+	free(state->column_mean);
+	free(state->column_deviation);
+	state->columns = columns;
+	state->column_mean = means;
+	state->column_deviation = deviations;
+	return HG_OK;
+}
+
 double hg_state_accuracy(const hg_state_best *best, int set)
 {
 	return best && set >= 0 && set < 3 && best->counted[set] > 0
@@ -254,6 +293,8 @@ const char *hg_state_fault(const hg_state *state)
 			return "a tensor's reach is not above 0";
 	if (state->step < 0 || state->step > INT64_MAX / 2)
 		return "the step counter is out of its range";
+	if (!columns_fit(state->columns, state->column_mean, state->column_deviation))
+		return "the means and deviations of its columns are not finite numbers";
 	if (!plateau_fits(&state->plateau))
 		return "the counts of the plateau are out of their range";
 	const char *fault = best_fault(state);

@@ -46,6 +46,8 @@ HG_NODISCARD hg_status hg__state_note_text(hg_state *state, hg_context *ctx, con
 #define HG__SELF_LOOPS "data.self_loops"
 #define HG__UNWEIGHTED "data.unweighted"
 #define HG__TARGETS "data.targets"
+/* A hash of what the columns were standardised with; 0: they were not. */
+#define HG__STANDARDIZED "data.standardized"
 /* A hash; 0: no weights. */
 #define HG__CLASS_WEIGHTS "train.class_weights"
 /* Decides which epoch is the best. Files of version 1.0 lack it, too. */

@@ -15,7 +15,7 @@ static int is_absent(const hg_setting *a, const char *name)
 static int is_untold(const hg_setting *a)
 {
 	static const char *const names[] = {HG__ROWS_NORMALIZED, HG__SELF_LOOPS, HG__UNWEIGHTED,
-	                                    HG__TARGETS, HG__METRIC};
+	                                    HG__TARGETS,         HG__METRIC,     HG__STANDARDIZED};
 	for (size_t k = 0; k < sizeof names / sizeof *names; k++)
 		if (strcmp(names[k], a->name) == 0)
 			return 1;
@@ -56,6 +56,11 @@ static int describe(const hg_setting *s, const hg_state *theirs, int first, char
 		                 first ? "" : "; ", first ? hg__state_origin(theirs) : "the state");
 	if (strcmp(s->name, HG__CLASS_WEIGHTS) == 0)
 		return hg__print(text, size, "%sthe class weights differ from those of %s",
+		                 first ? "" : "; ", first ? hg__state_origin(theirs) : "the state");
+	if (strcmp(s->name, HG__STANDARDIZED) == 0)
+		return hg__print(text, size,
+		                 "%sthe columns of the features were standardised otherwise than those of "
+		                 "%s",
 		                 first ? "" : "; ", first ? hg__state_origin(theirs) : "the state");
 	hg__setting_text(hg_state_find_setting(theirs, s->name), found, sizeof found);
 	hg__setting_text(s, expected, sizeof expected);

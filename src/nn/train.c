@@ -227,6 +227,40 @@ static uint64_t hash_class_weights(const hg_train_config *c)
 	                        : 0;
 }
 
+static hg_status copy_numbers(hg_train *t, const double *from, const char *what,
+                              struct hg__buffer *to)
+{
+	const int64_t columns = t->config.model.in_features;
+	for (int64_t j = 0; j < columns; j++)
+		if (!isfinite(from[j]) || (to == &t->column_deviation && from[j] < 0.0))
+			return hg__fail(t->ctx, HG_ERR_ARG,
+			                "train: data.%s of column %lld is %g, expected a finite number, of "
+			                "deviations none below 0",
+			                what, (long long)j, from[j]);
+	HG__TRY(hg__buffer_host(t->ctx, columns, sizeof *from, "train: columns", to));
+	memcpy(to->data, from, (size_t)columns * sizeof *from);
+	return HG_OK;
+}
+
+static hg_status copy_standardization(hg_train *t, const hg_train_data *d)
+{
+	if (!d->column_mean != !d->column_deviation)
+		return hg__fail(t->ctx, HG_ERR_ARG, "train: data.%s is NULL, expected both or none",
+		                d->column_mean ? "column_deviation" : "column_mean");
+	if (!d->column_mean)
+		return HG_OK;
+	HG__TRY(copy_numbers(t, d->column_mean, "column_mean", &t->column_mean));
+	return copy_numbers(t, d->column_deviation, "column_deviation", &t->column_deviation);
+}
+
+uint64_t hg__train_columns_hash(const hg_train *t)
+{
+	const size_t bytes = (size_t)t->config.model.in_features * sizeof(double);
+	return t->column_mean.data ? hash_bytes(hash_bytes(HASH_BEGIN, t->column_mean.data, bytes),
+	                                        t->column_deviation.data, bytes)
+	                           : 0;
+}
+
 static hg_status build_train(hg_train *t, const hg_train_data *d)
 {
 	const int64_t rows = target_rows(&t->config, d);
@@ -235,6 +269,7 @@ static hg_status build_train(hg_train *t, const hg_train_data *d)
 	if (!model->in_features)
 		model->in_features =
 		    d->input.x ? hg_tensor_cols(d->input.x) : hg_graph_cols(d->input.x_sparse);
+	HG__TRY(copy_standardization(t, d));
 	HG__TRY(hg__truth_init(&t->truth, t->ctx, &t->config, d, rows));
 	t->targets_hash = hash_targets(d, rows);
 	t->class_weights_hash = hash_class_weights(&t->config);
@@ -304,6 +339,8 @@ void hg_train_free(hg_train *train)
 	hg_model_free(train->model);
 	hg_params_free(train->params);
 	hg__truth_fini(&train->truth, ctx);
+	hg__buffer_free(ctx, &train->column_mean);
+	hg__buffer_free(ctx, &train->column_deviation);
 	hg__host_free(ctx, train->epoch_ms, (size_t)train->epoch_room * sizeof *train->epoch_ms);
 	hg__host_free(ctx, train->history, (size_t)train->history_room * sizeof *train->history);
 	hg__host_free(ctx, train, sizeof *train);

@@ -44,7 +44,10 @@ struct hg_train {
 	int rows_normalized, self_loops, unweighted;
 	uint64_t targets_hash;       /* of the labels and the splits */
 	uint64_t class_weights_hash; /* 0: there are none */
-	hg_tape *tape;               /* training */
+	/* double [in_features]: what the columns of the features were standardised with; empty: nothing
+	 */
+	struct hg__buffer column_mean, column_deviation;
+	hg_tape *tape; /* training */
 	hg_var loss;
 	hg_step *step;                  /* on this tape */
 	struct hg__evaluator evaluator; /* on all rows, also of a run in batches */
@@ -76,6 +79,8 @@ struct hg_train {
 	int64_t epochs, history_room;
 };
 
+/* train.c: of what the columns were standardised with; 0: they were not. */
+uint64_t hg__train_columns_hash(const hg_train *train);
 /* train.c: the schedule of a run whose first step this is. */
 HG_NODISCARD hg_status hg__train_schedule(hg_train *train, int64_t first_step);
 /* train.c: allocates train->begin. */

@@ -298,6 +298,26 @@ static void label_count(hid_t f)
 {
 	put_i64(f, "nodes/label", 5, (const int64_t[]){0, 1, 2, 0, 0});
 }
+static void means_alone(hid_t f)
+{
+	drop(f, "nodes/feat_deviation");
+}
+static void put_f64(hid_t f, const char *name, hsize_t count, const double *values)
+{
+	put(f, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 1, &count, values);
+}
+static void few_means(hid_t f)
+{
+	put_f64(f, "nodes/feat_mean", 2, (const double[]){0, 0});
+}
+static void mean_nan(hid_t f)
+{
+	put_f64(f, "nodes/feat_mean", 3, (const double[]){0, NAN, 0});
+}
+static void deviation_negative(hid_t f)
+{
+	put_f64(f, "nodes/feat_deviation", 3, (const double[]){1, 1, -0.5});
+}
 static void edge_rows(hid_t f)
 {
 	const float values[20] = {0};
@@ -482,6 +502,10 @@ static const struct {
      "that is intended, add the attribute num_classes"},
     {label_float, HG_ERR_FORMAT, "/nodes/label: elements are of type float"},
     {label_count, HG_ERR_FORMAT, "/nodes/label: has 5 rows, but there are 6 nodes"},
+    {means_alone, HG_ERR_FORMAT, "/nodes: has feat_mean without feat_deviation, expected both"},
+    {few_means, HG_ERR_FORMAT, "/nodes/feat_mean: has 2 elements, but there are 3 features"},
+    {mean_nan, HG_ERR_FORMAT, "features: column 1 was standardised with the mean nan"},
+    {deviation_negative, HG_ERR_FORMAT, "features: column 2 was standardised with the mean 0 and"},
     {edge_rows, HG_ERR_FORMAT, "/edges/feat: has 10 rows, but there are 11 edges"},
     {edge_vector, HG_ERR_FORMAT, "/edges/feat: has 1 dimensions, expected 2"},
     {edge_huge, HG_ERR_RANGE, "/edges/feat: row 2, column 1 is -1e+39, too large for f32"},

@@ -308,6 +308,30 @@ static void long_plateau(hid_t f)
 	put_integer(f, "/plateau", "waited", 8); /* in 7 evaluations */
 }
 
+static void put_f64(hid_t f, const char *name, hsize_t count, const double *values)
+{
+	drop(f, name);
+	const hid_t space = H5Screate_simple(1, &count, NULL),
+	            data = H5Dcreate2(f, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT,
+	                              H5P_DEFAULT);
+	CHECK(data >= 0 &&
+	      H5Dwrite(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+	H5Dclose(data);
+	H5Sclose(space);
+}
+static void few_deviations(hid_t f)
+{
+	put_f64(f, "columns/deviation", 2, (const double[]){1, 1});
+}
+static void no_deviations(hid_t f)
+{
+	drop(f, "columns/deviation");
+}
+static void negative_deviation(hid_t f)
+{
+	put_f64(f, "columns/deviation", 3, (const double[]){1, -1, 1});
+}
+
 static const struct {
 	void (*spoil)(hid_t file);
 	const char *part;
@@ -368,6 +392,9 @@ static const struct {
     {no_history_step, "/history/step: no such dataset"},
     {descending_history, "/history/step: value 0 at 0 is not in"},
     {short_losses, "/history/loss: has 1 elements, /history/step has 2"},
+    {few_deviations, "/columns: 3 means and 2 deviations, expected as many"},
+    {no_deviations, "/columns/deviation: no such dataset"},
+    {negative_deviation, "/columns: a mean or deviation is not a finite number, or one of these"},
     {text_losses, "/history/loss: elements are of type text (1 bytes), expected float"},
 };
 
@@ -421,10 +448,12 @@ static void files_of_the_first_version_are_read(void)
 	put_text(file, "/", "format_version", "1.0");
 	drop(file, "best");
 	drop(file, "history");
+	drop(file, "columns");
 	drop_attribute(file, "/settings", "data.rows_normalized");
 	drop_attribute(file, "/settings", "data.self_loops");
 	drop_attribute(file, "/settings", "data.unweighted");
 	drop_attribute(file, "/settings", "data.targets");
+	drop_attribute(file, "/settings", "data.standardized");
 	H5Fclose(file);
 	hg_state *back = must_read_state(path);
 	check_same_state(back, state, 0);

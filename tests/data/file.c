@@ -49,11 +49,12 @@ static void batch_is_read_back(void)
 static void bare_graph_is_read_back(void)
 {
 	hg_dataset *d = small_dataset();
-	void **optional[] = {(void **)&d->weight,    &d->feat,
-	                     (void **)&d->label,     (void **)&d->train_mask,
-	                     (void **)&d->val_mask,  (void **)&d->orig_id,
-	                     (void **)&d->name,      (void **)&d->edge_feat,
-	                     (void **)&d->edge_label};
+	void **optional[] = {(void **)&d->weight,        &d->feat,
+	                     (void **)&d->label,         (void **)&d->train_mask,
+	                     (void **)&d->val_mask,      (void **)&d->orig_id,
+	                     (void **)&d->name,          (void **)&d->edge_feat,
+	                     (void **)&d->edge_label,    (void **)&d->feat_mean,
+	                     (void **)&d->feat_deviation};
 	for (size_t k = 0; k < sizeof optional / sizeof optional[0]; k++) {
 		free(*optional[k]);
 		*optional[k] = NULL;

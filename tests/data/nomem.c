@@ -494,6 +494,8 @@ static void model_is_made(hg_context *ctx)
 	in.input.graph = data->graph;
 	in.input.x = data->x;
 	in.labels = labels;
+	in.column_mean = (const double[]){0, 1, 0};
+	in.column_deviation = (const double[]){1, 2, 1};
 	c.model.hidden = 4;
 	CHECK_OK(hg_train_create(ctx, &c, &in, &train));
 	CHECK_OK(hg_model_save(train, scratch(0, "model.h5"), NULL));
@@ -509,12 +511,13 @@ static hg_status predict_into(hg_context *ctx, hg_dataset *d, const char *path, 
 	hg_predictor *p = NULL;
 	hg_prediction *prediction = NULL;
 	hg_evaluation found = HG_EVALUATION_INIT;
+	hg_predict_config config = HG_PREDICT_CONFIG_INIT;
 	hg_status status = hg_model_load(ctx, scratch(0, "model.h5"), &p, message);
 	CHECK((status >= 0) == (p != NULL));
+	config.embed = config.prepare = 1;
 	if (status >= 0)
-		status = hg_predictor_prepare(p, d, message);
-	if (status >= 0)
-		status = hg_dataset_predict(d, p, &prediction, message);
+		status = hg_dataset_predict_with(d, p, &config, &prediction, message);
+	CHECK((status >= 0) == (prediction != NULL));
 	if (status >= 0)
 		status = hg_prediction_evaluate(prediction, d, HG_METRIC_NONE, &found, message);
 	if (status >= 0)
@@ -568,7 +571,10 @@ static void failed_allocations_make_no_prediction(void)
 	CHECK_OK(hg_context_create(
 	    &(hg_context_config){.size = sizeof(hg_context_config), .device = HG_DEVICE_CPU}, &ctx));
 	model_is_made(ctx);
-	hg_dataset *d = small_dataset();
+	hg_dataset *d = small_dataset(); /* as it was before it was standardised */
+	free(d->feat_mean);
+	free(d->feat_deviation);
+	d->feat_mean = d->feat_deviation = NULL;
 	for (size_t j = 0; j < sizeof names / sizeof names[0]; j++) {
 		hg_status status = HG_ERR_NOMEM;
 		int64_t k = 0;

@@ -330,6 +330,9 @@ static void columns_are_appended(void)
 	CHECK_OK(hg_dataset_features_to(half, HG_F16, 0, NULL));
 	const float *walk = encode(dense, HG_POSITIONAL_RANDOM_WALK, 2);
 	CHECK(dense->features == 5 && dense->feat_amax == 65504);
+	for (int c = 0; c < 5; c++)
+		CHECK(dense->feat_mean[c] == (c < 3 ? before->feat_mean[c] : 0) &&
+		      dense->feat_deviation[c] == (c < 3 ? before->feat_deviation[c] : 1));
 	for (int i = 0; i < 6; i++)
 		CHECK(memcmp(walk + i * 5, (float *)before->feat + i * 3, 3 * sizeof(float)) == 0);
 	(void)encode(half, HG_POSITIONAL_RANDOM_WALK, 2);

@@ -271,6 +271,112 @@ static void datasets_are_prepared_on_a_copy(void)
 	trained_close(&t);
 }
 
+/* A run on standardised features, and what its file makes of four datasets: that one, the same as it
+ * was before, one that was standardised by itself, and a changed one. */
+static void columns_are_standardised_as_in_the_training(void)
+{
+	static struct trained t;
+	char message[HG_DATA_MESSAGE] = "";
+	hg_predict_config config = HG_PREDICT_CONFIG_INIT;
+	hg_train_config c = hg_train_config_default("gcn");
+	hg_train_data in = HG_TRAIN_DATA_INIT;
+	hg_predictor *p = NULL;
+	hg_prediction *found = NULL;
+	config.prepare = 1;
+	t = (struct trained){.ctx = test_context(), .dataset = planted()};
+	hg_dataset *raw = planted(), *other = planted();
+	for (int i = 0; i < NODES; i++) /* a column of equal values */
+		((float *)raw->feat)[i * FEATURES + 3] = ((float *)t.dataset->feat)[i * FEATURES + 3] = 7;
+	CHECK_OK(hg_dataset_standardize(t.dataset, message));
+	CHECK_OK(hg_policy_parse("fp32", &c.policy));
+	c.epochs = EPOCHS;
+	c.model.hidden = 8;
+	const hg_upload_config upload = hg_upload_config_for(&c);
+	CHECK_OK(hg_dataset_configure(t.dataset, &c.model, NULL));
+	CHECK_OK(hg_dataset_upload(t.dataset, t.ctx, &upload, &t.data, message));
+	CHECK_OK(hg_dataset_train_data(t.dataset, t.data, &in, message));
+	CHECK(in.column_mean == t.dataset->feat_mean);
+	in.column_deviation = NULL;
+	CHECK_STATUS(hg_train_create(t.ctx, &c, &in, &t.train), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(t.ctx), "data.column_deviation is NULL, expected both or none");
+	const double nan[FEATURES] = {0, NAN};
+	in.column_deviation = nan;
+	CHECK_STATUS(hg_train_create(t.ctx, &c, &in, &t.train), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(t.ctx), "data.column_deviation of column 1 is ");
+	in.column_deviation = t.dataset->feat_deviation;
+	CHECK_MSG(hg_train_create(t.ctx, &c, &in, &t.train) == HG_OK, "%s", hg_context_error(t.ctx));
+	t.report.size = sizeof t.report;
+	CHECK_OK(hg_train_run(t.train, &t.report));
+	CHECK_OK(hg_train_predict(t.train, t.row, t.logits));
+	CHECK_OK(hg_checkpoint_save(t.train, scratch(1, "run.h5"), message));
+	CHECK_OK(hg_model_save(t.train, scratch(2, "model.h5"), message));
+	for (int k = 1; k < 3; k++) {
+		CHECK_OK(hg_model_load(t.ctx, k == 1 ? scratch(1, "run.h5") : scratch(2, "model.h5"), &p,
+		                       message));
+		hg_dataset *const same[] = {t.dataset, raw};
+		for (int i = 0; i < 2; i++) {
+			CHECK_MSG(hg_dataset_predict_with(same[i], p, &config, &found, message) == HG_OK, "%s",
+			          message);
+			CHECK_MSG(memcmp(found->logits, t.logits, sizeof t.logits) == 0, "dataset %d", i);
+			CHECK(!raw->feat_mean);
+			hg_prediction_free(found);
+		}
+		hg_predictor_free(p);
+	}
+	CHECK_OK(hg_model_load(t.ctx, scratch(2, "model.h5"), &p, message));
+	CHECK_OK(hg_dataset_standardize(other, message));
+	CHECK_STATUS(hg_predictor_prepare(p, other, message), HG_ERR_FORMAT);
+	CHECK_CONTAINS(message, "planted was standardised with other numbers than the data of the "
+	                        "training (column 3: mean ");
+	CHECK_OK(hg_predictor_prepare(p, raw, message)); /* for good, and not twice */
+	CHECK_OK(hg_predictor_prepare(p, raw, message));
+	config.prepare = 0;
+	CHECK_OK(hg_dataset_predict_with(raw, p, &config, &found, message));
+	CHECK(memcmp(found->logits, t.logits, sizeof t.logits) == 0);
+	hg_prediction_free(found);
+	hg_predictor_free(p);
+	/* a run on features as they were differs, and its model refuses standardised ones */
+	static struct trained plain;
+	train(&plain, "gcn", "fp32", 0);
+	CHECK_STATUS(hg_checkpoint_load(scratch(1, "run.h5"), plain.train, message), HG_INFO_DIFFERS);
+	CHECK_CONTAINS(message,
+	               "the columns of the features were standardised otherwise than those of");
+	CHECK_OK(hg_model_save(plain.train, scratch(2, "model.h5"), message));
+	CHECK_OK(hg_model_load(plain.ctx, scratch(2, "model.h5"), &p, message));
+	CHECK_STATUS(hg_predictor_prepare(p, other, message), HG_ERR_FORMAT);
+	CHECK_CONTAINS(message, "planted was standardised, the data of the training was not");
+	hg_predictor_free(p);
+	trained_close(&plain);
+	hg_dataset_free(other);
+	hg_dataset_free(raw);
+	trained_close(&t);
+}
+
+/* Files of 0.1.0 do not tell whether their features were standardised. */
+static void models_that_do_not_tell_take_any_columns(void)
+{
+	static struct trained t;
+	char message[HG_DATA_MESSAGE] = "";
+	hg_state *state = NULL;
+	hg_predictor *p = NULL;
+	train(&t, "gcn", "fp32", 0);
+	CHECK_OK(hg_train_get_state(t.train, &state));
+	for (int64_t i = 0; i < state->settings; i++)
+		if (strcmp(state->setting[i].name, "data.standardized") == 0)
+			state->setting[i--] = state->setting[--state->settings];
+	CHECK_OK(hg_predictor_create(t.ctx, state, &p));
+	hg_dataset *d = planted();
+	CHECK_OK(hg_dataset_standardize(d, message));
+	CHECK_OK(hg_predictor_prepare(p, d, message));
+	hg_predictor_free(p);
+	CHECK_OK(hg_state_set_columns(state, 2, (const double[]){0, 0}, (const double[]){1, 1}));
+	CHECK_STATUS(hg_predictor_create(t.ctx, state, &p), HG_ERR_SHAPE);
+	CHECK_CONTAINS(hg_context_error(t.ctx), "2 columns were standardised, the model reads 12 feat");
+	hg_state_free(state);
+	hg_dataset_free(d);
+	trained_close(&t);
+}
+
 /* What is left of a run is its model: no moments, and no other weights. */
 static void models_hold_no_optimiser(void)
 {
@@ -574,6 +680,8 @@ int main(int argc, char **argv)
 	    TEST(targets_are_predicted_in_their_units),
 	    TEST(embeddings_come_beside_predictions),
 	    TEST(datasets_are_prepared_on_a_copy),
+	    TEST(columns_are_standardised_as_in_the_training),
+	    TEST(models_that_do_not_tell_take_any_columns),
 	    TEST(models_hold_no_optimiser),
 	    TEST(misfits_are_refused_by_name),
 	    TEST(other_checkpoints_are_no_models),

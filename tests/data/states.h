@@ -26,6 +26,8 @@ static inline hg_state *odd_state(void)
 	memcpy(state->tensor[1].best, odd, sizeof odd);
 	state->epoch[1].loss = (double)INFINITY;
 	state->epoch[1].val_accuracy = 1.0 / 3.0;
+	CHECK_OK(hg_state_set_columns(state, 3, (const double[]){0.1, -1e300, 0},
+	                              (const double[]){1.0 / 3.0, 0, 5e-324}));
 	state->plateau = (hg_plateau){.evaluations = 7, .waited = 2, .drops = 1, .best = (double)NAN};
 	small_close(&r);
 	return state;

@@ -121,10 +121,13 @@ hg_dataset *small_dataset(void)
 {
 	static const float feat[] = {0,     1,  2,  -3, 4.5f,   0.1f, 6,  1e-9f, 8,
 	                             65504, 10, 11, 12, -65504, 14,   15, 16,    17};
+	static const double mean[] = {0.1, -2e30, 0}, deviation[] = {1.0 / 3.0, 1e-30, 0};
 	hg_dataset *d = small_graph();
 	d->features = 3;
 	d->feat = COPY(feat);
 	d->feat_amax = 65504;
+	d->feat_mean = COPY(mean);
+	d->feat_deviation = COPY(deviation);
 	return d;
 }
 
@@ -205,6 +208,9 @@ void check_same(const hg_dataset *a, const hg_dataset *b)
 	CHECK_EQ_I(a->feat_dtype, b->feat_dtype);
 	CHECK_WITHIN(a->feat_amax, b->feat_amax, 0);
 	const int64_t labelled = a->graph_ptr ? a->graphs : a->nodes;
+	same_bytes("feat_mean", a->feat_mean, b->feat_mean, a->features, sizeof *a->feat_mean);
+	same_bytes("feat_deviation", a->feat_deviation, b->feat_deviation, a->features,
+	           sizeof *a->feat_deviation);
 	same_bytes("rowptr", a->rowptr, b->rowptr, a->nodes + 1, sizeof *a->rowptr);
 	same_bytes("col", a->col, b->col, a->edges, sizeof *a->col);
 	same_bytes("weight", a->weight, b->weight, a->edges, sizeof *a->weight);

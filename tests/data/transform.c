@@ -154,6 +154,32 @@ static void columns_are_standardized(void)
 			CHECK_WITHIN(squares, k == 1 && j == 1 ? 0 : 6, 6 * 2 * 2.3 * 2.3 * 0x1p-24);
 		}
 	}
+	/* what was done is kept: together with what small_dataset says was done before */
+	hg_dataset *before = small_dataset(), *raw = small_dataset();
+	CHECK(dense->feat_deviation[0] > 0 && dense->feat_deviation[2] <= 0);
+	CHECK(sparse->feat_mean && sparse->feat_mean[1] == 0 && sparse->feat_deviation[1] == 0 &&
+	      sparse->feat_deviation[0] > 0);
+	free(raw->feat_mean);
+	free(raw->feat_deviation);
+	raw->feat_mean = raw->feat_deviation = NULL;
+	CHECK_OK(hg_dataset_standardize(raw, message));
+	for (int64_t j = 0; j < 3; j++) {
+		double sum = 0;
+		for (int64_t i = 0; i < 6; i++)
+			sum += (double)((float *)before->feat)[i * 3 + j];
+		const double mean = sum / 6, all = before->feat_mean[j] + before->feat_deviation[j] * mean;
+		CHECK_WITHIN(raw->feat_mean[j], mean, 0);
+		CHECK_WITHIN(dense->feat_mean[j], all, 0);
+		CHECK_WITHIN(dense->feat_deviation[j], before->feat_deviation[j] * raw->feat_deviation[j],
+		             0);
+		for (int64_t i = 0; i < 6; i++) /* x = mean + deviation z */
+			CHECK_WITHIN(raw->feat_mean[j] +
+			                 raw->feat_deviation[j] * (double)((float *)raw->feat)[i * 3 + j],
+			             (double)((float *)before->feat)[i * 3 + j],
+			             2.3 * 0x1p-24 * raw->feat_deviation[j] + 1e-9);
+	}
+	hg_dataset_free(before);
+	hg_dataset_free(raw);
 	/* values that differ in the last digits of a large number only */
 	float *x = dense->feat;
 	for (int i = 0; i < 6; i++) {

@@ -134,6 +134,19 @@ done
 refused 'embed and evaluate' 'embed needs --predict' --evaluate data.h5 --checkpoint gat.h5 \
   --embed last
 refused 'embed and train' 'embed needs --predict' --data data.h5 --model gat --embed last
+# What --standardize did is in the dataset, in the run and in its model, and is done again.
+"$convert" data.h5 --standardize -o standard.h5 >/dev/null || exit 1
+"$convert" other.h5 --standardize -o alone.h5 >/dev/null || exit 1
+same 'standardised' standard.h5 --model gcn
+contains 'standardised' evaluate.jsonl '"test_accuracy":0[.][0-9]'
+run 0 'as it was' --evaluate data.h5 --checkpoint best.h5 --json evaluate.jsonl
+reported evaluate.jsonl >found
+cmp expected found || fail 'as it was: another accuracy:' "$(cat expected found)"
+run 0 'another graph as it was' --predict other.h5 --checkpoint best.h5 -o s.csv
+refused 'standardised alone' 'alone.h5: planted was standardised with other numbers than the data' \
+  --predict alone.h5 --checkpoint best.h5 -o none.csv
+refused 'standardised for a model that was not' 'alone.h5: planted was standardised, the data of' \
+  --predict alone.h5 --checkpoint gat.h5 -o none.csv
 # Several labels have probabilities and no class; real targets have values in their own units.
 run 0 'training on labels' --data pairs_of_labels.h5 --model gin --epochs 5 --save-best labels.h5
 run 0 'predict labels' --predict pairs_of_labels.h5 --checkpoint labels.h5 -o labels.csv

@@ -161,11 +161,19 @@ def models_predict_in_another_process():
     one, two = predictor.predict(data, embed=1), predictor.predict(data, embed=2)
     check(np.array_equal(one.embeddings, h) and np.array_equal(two.embeddings, logits))
     check(one.embedding_ids is None and not one.of_graphs)
+    raw = hg.Dataset.read(Path(FOLDER) / "planted.h5")
+    data.standardize()
+    check(data.feat_mean.shape == data.feat_deviation.shape == (data.features.shape[1],))
+    run = hg.Train(data, "gcn", device="cpu", hidden=8, epochs=5, seed=3)
+    run.fit()
+    run.save_model(model)
+    standard = hg.Predictor(model, device="cpu").predict(raw)  # as it was before
+    check(np.array_equal(standard.logits, run.predict()[1]) and raw.feat_mean is None)
     failures = [
-        (hg.Error, "gcn: embedding of layer 0, expected 1 to 2", lambda: predictor.predict(data, 0)),
-        (TypeError, "embed='first', expected a layer from 0", lambda: predictor.predict(data, "first")),
-        (TypeError, "embed=-1, expected a layer", lambda: predictor.predict(data, -1)),
-        (TypeError, "embed=True, expected a layer", lambda: predictor.predict(data, True)),
+        (hg.Error, "embedding of layer 0, expected 1 to 2", lambda: predictor.predict(raw, 0)),
+        (TypeError, "embed='first', expected a layer", lambda: predictor.predict(raw, "first")),
+        (TypeError, "embed=-1, expected a layer", lambda: predictor.predict(raw, -1)),
+        (TypeError, "embed=True, expected a layer", lambda: predictor.predict(raw, True)),
         (TypeError, "expected a Dataset", lambda: predictor.predict("planted.h5")),
         (hg.Error, "No such file", lambda: hg.Predictor(Path(FOLDER) / "absent.h5", device="cpu")),
     ]

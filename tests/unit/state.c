@@ -271,6 +271,11 @@ static void best_lost(hg_state *s)
 	free(s->tensor[1].best);
 	s->tensor[1].best = NULL;
 }
+static void columns_nan(hg_state *s)
+{
+	CHECK_OK(hg_state_set_columns(s, 1, (const double[]){1}, (const double[]){1}));
+	s->column_mean[0] = (double)NAN;
+}
 static void epochs_descend(hg_state *s)
 {
 	s->epoch[1].step = s->epoch[0].step;
@@ -303,6 +308,7 @@ static const struct {
     {best_by_nothing, HG_ERR_ARG, "the best epoch is out of its range"},
     {best_unknown, HG_ERR_ARG, "there are weights of a best epoch, but no best epoch"},
     {best_lost, HG_ERR_ARG, "some tensors lack a weight of the best epoch"},
+    {columns_nan, HG_ERR_ARG, "the means and deviations of its columns are not finite numbers"},
     {epochs_descend, HG_ERR_ARG, "the steps of its history do not ascend"},
 };
 
@@ -453,6 +459,17 @@ static void states_are_built_by_calls(void)
 	node.shift = 0;
 	node.nth = -1;
 	CHECK_STATUS(hg_state_add_promotion(s, &node), HG_ERR_ARG);
+	const double mean[] = {1, -2}, deviation[] = {0, 3}, bad[] = {1, -1};
+	CHECK_OK(hg_state_set_columns(s, 2, mean, deviation));
+	CHECK(s->columns == 2 && memcmp(s->column_mean, mean, sizeof mean) == 0 &&
+	      memcmp(s->column_deviation, deviation, sizeof deviation) == 0);
+	CHECK_STATUS(hg_state_set_columns(s, 2, mean, bad), HG_ERR_ARG);
+	CHECK_STATUS(hg_state_set_columns(s, 2, mean, NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_state_set_columns(s, -1, mean, mean), HG_ERR_ARG);
+	CHECK_STATUS(hg_state_set_columns(NULL, 0, NULL, NULL), HG_ERR_ARG);
+	CHECK(s->columns == 2);
+	CHECK_OK(hg_state_set_columns(s, 0, NULL, NULL));
+	CHECK(s->columns == 0);
 	hg_state_epoch epoch = {.step = 0};
 	CHECK_STATUS(hg_state_add_epoch(s, &epoch), HG_ERR_ARG);
 	epoch.step = 3;

@@ -116,6 +116,9 @@ static void print_features(const hg_dataset *d, const struct facts *f)
 	if (d->feat_rowptr && d->nodes > 0)
 		printf(", %" PRId64 " stored (%.3g %%)", f->stored,
 		       100.0 * (double)f->stored / ((double)d->nodes * (double)d->features));
+	if (d->feat_mean)
+		printf(
+		    "\n  standard   each column minus its mean, divided by its deviation: both are kept");
 	const double bound = f->max_sum * d->feat_amax;
 	printf("\n  fp16       a neighbourhood sum of features is at most %.6g: %s\n", bound,
 	       bound <= 65504 ? "it always fits"
@@ -229,7 +232,7 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 			break;
 	json_t *root = json_pack(
 	    "{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s?, s:s, s:I, s:f, s:f, s:i, "
-	    "s:I, s:o, s:o, s:I, s:{s:I, s:I, s:I}, s:i, s:b, s:o}",
+	    "s:I, s:o, s:o, s:I, s:{s:I, s:I, s:I}, s:i, s:b, s:b, s:o}",
 	    "file", json_text(path), "name", json_text(d->name), "nodes", (json_int_t)d->nodes, "edges",
 	    (json_int_t)d->edges, "graphs", (json_int_t)d->graphs, "isolated", (json_int_t)f->isolated,
 	    "self_loops", (json_int_t)f->self_loops, "max_degree", (json_int_t)f->max_degree,
@@ -242,8 +245,9 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 	    "feature_amax", d->feat_amax, "max_row_sum", f->max_sum, "classes", (int)d->classes,
 	    "targets", (json_int_t)d->targets, "target_names", names_json(d), "class_counts", classes,
 	    "unlabelled", (json_int_t)f->unlabelled, "split", "train", (json_int_t)f->train, "val",
-	    (json_int_t)f->val, "test", (json_int_t)f->test, "folds", (int)d->folds, "reordered",
-	    d->order != NULL, "locality", locality_json(&f->locality));
+	    (json_int_t)f->val, "test", (json_int_t)f->test, "folds", (int)d->folds, "standardized",
+	    d->feat_mean != NULL, "reordered", d->order != NULL, "locality",
+	    locality_json(&f->locality));
 	char *text = root && edge_facts_json(d, &f->edge, root) ? json_dumps(root, JSON_COMPACT) : NULL;
 	json_decref(root);
 	if (!text)

@@ -96,6 +96,17 @@ static hg_status convert_features(const struct options *o, hg_dataset *d, char *
 	return hg_dataset_check_f16(d, message);
 }
 
+/* Means and deviations of columns are those of before they were divided by rows. */
+static hg_status row_normalize(hg_dataset *d, char *message)
+{
+	if (!d->feat_mean)
+		return hg_dataset_row_normalize(d, message);
+	snprintf(message, HG_DATA_MESSAGE,
+	         "--row-normalize: the features were standardised, and rows are divided before that: "
+	         "expected the features as they were");
+	return HG_ERR_ARG;
+}
+
 static hg_status apply_transforms(const struct options *o, hg_dataset *d, hg_order_report *order,
                                   char *message)
 {
@@ -105,7 +116,7 @@ static hg_status apply_transforms(const struct options *o, hg_dataset *d, hg_ord
 	} steps[] = {{o->symmetrize, hg_dataset_symmetrize},
 	             {o->largest_component, hg_dataset_largest_component},
 	             {o->self_loops, hg_dataset_self_loops},
-	             {o->row_normalize, hg_dataset_row_normalize},
+	             {o->row_normalize, row_normalize},
 	             {o->standardize, hg_dataset_standardize}};
 	/* degrees do not count the self loops that are added */
 	const size_t before_loops = 2, count = sizeof steps / sizeof steps[0];

@@ -142,6 +142,7 @@ hg_train_data = _struct(
     ("targets", _ptr),
     ("target_cols", _i64),
     ("rows_normalized self_loops unweighted", _i32),
+    ("column_mean column_deviation", _ptr),
 )
 hg_step_info = _struct(
     "hg_step_info",
@@ -204,6 +205,7 @@ hg_dataset = _struct(
     ("folds", ct.c_int32),
     ("fold", _ptr),
     ("target_names", _text),
+    ("feat_mean feat_deviation", _ptr),
 )
 hg_import_config = _struct(
     "hg_import_config",
@@ -698,6 +700,8 @@ class Dataset:
         "edge_feat": ("edges, edge_features", np.float32),
         "edge_label": ("edges", np.int32),
         "fold": ("rows", np.int32),
+        "feat_mean": ("features", np.float64),
+        "feat_deviation": ("features", np.float64),
     }
 
     def __init__(self, pointer):
@@ -769,7 +773,9 @@ class Dataset:
         _call_data("hg_dataset_symmetrize", self.pointer)
 
     def standardize(self):
-        """Gives every column of the features mean 0 and standard deviation 1."""
+        """Gives every column of the features mean 0 and standard deviation 1. Both numbers are
+        kept, in feat_mean and feat_deviation, and go into models that are trained on the result.
+        """
         _call_data("hg_dataset_standardize", self.pointer)
 
     def keep_target(self, target):
@@ -795,7 +801,7 @@ class Dataset:
     def _extents(self, shape):
         s = self.struct
         names = {"rows": s.graphs if s.graph_ptr else s.nodes}
-        for name in ("nodes", "edges", "graphs", "targets", "edge_features"):
+        for name in ("nodes", "edges", "graphs", "features", "targets", "edge_features"):
             names[name] = getattr(s, name)
         parts = [part.split(" + ") for part in shape.split(", ")]
         return tuple(names[part[0]] + len(part) - 1 for part in parts)
