@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "class_names.h"
 #include "drawn.h"
 #include "import/number.h"
 #include "import/table.h"
@@ -94,6 +95,7 @@ static hg_status take_labels(hg_dataset *d, const struct hg__match *r, const str
 		free(fresh.label);
 		return status;
 	}
+	hg__names_drop(d); /* they are of the old labels */
 	free(d->label);
 	d->label = fresh.label;
 	d->classes = fresh.classes;

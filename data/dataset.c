@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "class_names.h"
 #include "targets.h"
 
 hg_status hg_dataset_new(hg_dataset **dataset, char *message)
@@ -24,11 +25,11 @@ void hg_dataset_free(hg_dataset *d)
 {
 	if (!d)
 		return;
-	void *owned[] = {d->name,      d->rowptr,        d->col,        d->weight,     d->graph_ptr,
-	                 d->feat,      d->feat_rowptr,   d->feat_col,   d->label,      d->feat_value,
-	                 d->val_mask,  d->test_mask,     d->orig_id,    d->train_mask, d->order,
-	                 d->target,    d->edge_feat,     d->edge_label, d->fold,       d->target_names,
-	                 d->feat_mean, d->feat_deviation};
+	void *owned[] = {d->name,      d->rowptr,         d->col,        d->weight,     d->graph_ptr,
+	                 d->feat,      d->feat_rowptr,    d->feat_col,   d->label,      d->feat_value,
+	                 d->val_mask,  d->test_mask,      d->orig_id,    d->train_mask, d->order,
+	                 d->target,    d->edge_feat,      d->edge_label, d->fold,       d->target_names,
+	                 d->feat_mean, d->feat_deviation, d->class_name};
 	for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
 		free(owned[i]);
 	free(d);
@@ -328,7 +329,7 @@ static hg_status check_labels(const hg_dataset *d, const char *origin, char *mes
 			                     ", but there are %" PRId32 " classes",
 			                     origin, d->graph_ptr ? "graph" : "node", i, d->label[i],
 			                     d->classes);
-	return HG_OK;
+	return hg__names_check(d, origin, message);
 }
 
 static hg_status check_targets(const hg_dataset *d, const char *origin, char *message)

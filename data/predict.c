@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/texts.h"
 #include "core/versioned.h"
 #include "internal.h"
 
@@ -172,6 +173,18 @@ static hg_status embedding_new(const hg_dataset *d, const hg_predictor *predicto
 	return HG_OK;
 }
 
+static hg_status names_new(const hg_predictor *predictor, hg_prediction *p, char *message)
+{
+	const hg_state *s = hg_predictor_state(predictor);
+	if (!p->label || !s->class_name_bytes)
+		return HG_OK;
+	HG__TRY(hg__data_alloc(s->class_name_bytes, 1, "names of classes", (void **)&p->class_name,
+	                       message));
+	memcpy(p->class_name, s->class_name, (size_t)s->class_name_bytes);
+	p->class_name_bytes = s->class_name_bytes;
+	return HG_OK;
+}
+
 static void prediction_finish(const hg_dataset *d, hg_prediction *p)
 {
 	for (int64_t i = 0; i < p->rows; i++)
@@ -205,6 +218,7 @@ static hg_status predict(const hg_dataset *d, hg_predictor *predictor,
 {
 	hg_device_data *data = NULL;
 	const hg_upload_config upload = upload_config(predictor);
+	HG__TRY(names_new(predictor, p, message));
 	if (config->embed)
 		HG__TRY(embedding_new(d, predictor, config, p, message));
 	HG__TRY(hg_dataset_upload(d, hg_params_context(hg_predictor_params(predictor)), &upload, &data,
@@ -281,5 +295,11 @@ void hg_prediction_free(hg_prediction *p)
 	free(p->probability);
 	free(p->embedding);
 	free(p->embedding_id);
+	free(p->class_name);
 	free(p);
+}
+
+const char *hg_prediction_class_name(const hg_prediction *p, int64_t c)
+{
+	return p && c >= 0 ? hg__texts_at(p->class_name, p->class_name_bytes, c) : NULL;
 }

@@ -1,8 +1,10 @@
 /* Write predictions as text, for numpy, or as HDF5: the ending of the file's name decides. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "class_names.h"
 #include "h5/h5.h"
 #include "import/number.h"
 #include "npz_write.h"
@@ -27,7 +29,47 @@ static void put_values(struct hg__stream *s, const float *values, int64_t cols)
 		hg__stream_text(s, ",%.9g", (double)values[c]);
 }
 
-static hg_status write_csv(const hg_prediction *p, const struct hg__atomic *file)
+/* A field of a table: in quotes where it has a comma, a quote or the end of a line (RFC 4180). */
+static void put_field(struct hg__stream *s, const char *text)
+{
+	if (!strpbrk(text, ",\"\r\n")) {
+		hg__stream_put(s, text, strlen(text));
+		return;
+	}
+	hg__stream_put(s, "\"", 1);
+	for (; *text; text++)
+		hg__stream_put(s, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
+	hg__stream_put(s, "\"", 1);
+}
+
+/* Where the name of each class begins; NULL: they have none. */
+static hg_status find_names(const hg_prediction *p, const char ***names, char *message)
+{
+	*names = NULL;
+	if (!p->class_name)
+		return HG_OK;
+	HG__TRY(hg__data_alloc(p->cols, sizeof **names, "names of classes", (void **)names, message));
+	const char *at = p->class_name, *end = at + p->class_name_bytes;
+	for (int64_t c = 0; c < p->cols; c++) {
+		(*names)[c] = at < end ? at : "";
+		at += at < end ? strlen(at) + 1 : 0;
+	}
+	return HG_OK;
+}
+
+static void put_class(struct hg__stream *s, const hg_prediction *p, const char *const *names,
+                      int64_t i)
+{
+	const int32_t class = p->label[i];
+	hg__stream_put(s, ",", 1);
+	if (!names)
+		hg__stream_text(s, "%" PRId32, class);
+	else if (class >= 0 && class < p->cols)
+		put_field(s, names[class]);
+}
+
+static hg_status write_table(const hg_prediction *p, const struct hg__atomic *file,
+                             const char *const *names)
 {
 	struct hg__stream *s = NULL;
 	const int64_t depth = p->embedding ? p->embedding_cols : 0;
@@ -41,7 +83,7 @@ static hg_status write_csv(const hg_prediction *p, const struct hg__atomic *file
 	for (int64_t i = 0; i < p->rows && s->status == HG_OK; i++) {
 		hg__stream_text(s, "%" PRId64, p->id[i]);
 		if (p->label)
-			hg__stream_text(s, ",%" PRId32, p->label[i]);
+			put_class(s, p, names, i);
 		put_values(s, values_of(p) + i * p->cols, p->cols);
 		if (depth)
 			put_values(s, p->embedding + i * depth, depth);
@@ -52,9 +94,19 @@ static hg_status write_csv(const hg_prediction *p, const struct hg__atomic *file
 	return status;
 }
 
-static hg_status write_npz(const hg_prediction *p, const struct hg__atomic *file)
+static hg_status write_csv(const hg_prediction *p, const struct hg__atomic *file)
 {
-	struct hg__npz_array arrays[5] = {{"id", "<i8", p->rows, 0, sizeof *p->id, p->id}};
+	const char **names = NULL;
+	HG__TRY(find_names(p, &names, file->message));
+	const hg_status status = write_table(p, file, names);
+	free(names);
+	return status;
+}
+
+static hg_status write_arrays_npz(const hg_prediction *p, const struct hg__atomic *file,
+                                  const struct hg__npz_array *names)
+{
+	struct hg__npz_array arrays[6] = {{"id", "<i8", p->rows, 0, sizeof *p->id, p->id}};
 	int count = 1;
 	if (p->label)
 		arrays[count++] =
@@ -67,19 +119,41 @@ static hg_status write_npz(const hg_prediction *p, const struct hg__atomic *file
 	if (p->embedding_id)
 		arrays[count++] = (struct hg__npz_array){
 		    "embedding_id", "<i8", p->embedding_rows, 0, sizeof *p->embedding_id, p->embedding_id};
+	if (names)
+		arrays[count++] = *names;
 	return hg__npz_write(file, arrays, count);
+}
+
+static hg_status write_npz(const hg_prediction *p, const struct hg__atomic *file)
+{
+	uint32_t *wide = NULL;
+	int64_t count = 0, width = 0;
+	char type[24];
+	if (!p->class_name)
+		return write_arrays_npz(p, file, NULL);
+	HG__TRY(
+	    hg__names_widen(p->class_name, p->class_name_bytes, &wide, &count, &width, file->message));
+	(void)snprintf(type, sizeof type, "<U%" PRId64, width);
+	const struct hg__npz_array names = {"class_names", type, count, 0, 4 * (size_t)width, wide};
+	const hg_status status = write_arrays_npz(p, file, &names);
+	free(wide);
+	return status;
 }
 
 static hg_status write_arrays(const struct h5 *h5, const hg_prediction *p)
 {
 	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "format", "halfgraph-prediction"));
-	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "format_version", p->embedding ? "1.1" : "1.0"));
+	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "format_version",
+	                                p->embedding || p->class_name ? "1.1" : "1.0"));
 	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "rows", p->of_graphs ? "graphs" : "nodes"));
 	HG__TRY(hg__h5_write(h5, h5->file, "id", H5_I64, p->rows, 0, p->id, NULL));
 	if (p->label)
 		HG__TRY(hg__h5_write(h5, h5->file, "class", H5_I32, p->rows, 0, p->label, NULL));
 	HG__TRY(
 	    hg__h5_write(h5, h5->file, values_name(p), H5_F32, p->rows, p->cols, values_of(p), NULL));
+	if (p->class_name)
+		HG__TRY(hg__h5_write(h5, h5->file, "class_names", H5_U8, p->class_name_bytes, 0,
+		                     p->class_name, NULL));
 	if (p->embedding)
 		HG__TRY(hg__h5_write(h5, h5->file, "embedding", H5_F32, p->embedding_rows,
 		                     p->embedding_cols, p->embedding, NULL));

@@ -179,5 +179,7 @@ hg_status hg_dataset_train_data(const hg_dataset *d, const hg_device_data *data,
 	train->test_mask = d->test_mask;
 	train->column_mean = d->feat_mean;
 	train->column_deviation = d->feat_deviation;
+	train->class_name = d->label ? d->class_name : NULL;
+	train->class_name_bytes = d->label ? d->class_name_bytes : 0;
 	return status;
 }

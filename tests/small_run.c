@@ -104,6 +104,10 @@ void check_same_state(const hg_state *a, const hg_state *b, int settings)
 	CHECK(a->step == b->step && memcmp(&a->loss_scale, &b->loss_scale, sizeof a->loss_scale) == 0);
 	CHECK_MSG(memcmp(&a->plateau, &b->plateau, sizeof a->plateau) == 0, "plateaus differ");
 	CHECK(!settings || a->columns == b->columns);
+	CHECK_MSG(!settings || (a->class_name_bytes == b->class_name_bytes &&
+	                        (!a->class_name || memcmp(a->class_name, b->class_name,
+	                                                  (size_t)a->class_name_bytes) == 0)),
+	          "names of classes differ");
 	const size_t bytes = (size_t)a->columns * sizeof *a->column_mean;
 	CHECK_MSG(!settings || !bytes ||
 	              (memcmp(a->column_mean, b->column_mean, bytes) == 0 &&

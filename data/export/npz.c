@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "atomic.h"
+#include "class_names.h"
 #include "export/zip.h"
 
 /* Where the elements of an array come from. */
@@ -22,6 +23,7 @@ struct array {
 	int64_t dim[2];
 	const void *values; /* NULL: the dataset has no such array, unless the source is ONES */
 	enum source from;
+	int64_t points; /* of texts, "U": code points of each; 0: numbers */
 };
 
 struct export
@@ -41,7 +43,7 @@ static int64_t elements_of(const struct array *a)
 
 static int64_t bytes_of(const struct array *a)
 {
-	return elements_of(a) * (a->type[1] - '0');
+	return elements_of(a) * (a->points ? 4 * a->points : a->type[1] - '0');
 }
 
 static int64_t ones_in(const uint8_t *mask, int64_t count)
@@ -64,9 +66,14 @@ static hg_status write_header(struct export *out, const struct array *a)
 		snprintf(shape, sizeof shape, "(%" PRId64 ",)", a->dim[0]);
 	else if (a->rank == 2)
 		snprintf(shape, sizeof shape, "(%" PRId64 ", %" PRId64 ")", a->dim[0], a->dim[1]);
+	char type[32];
+	if (a->points)
+		snprintf(type, sizeof type, "U%" PRId64, a->points);
+	else
+		snprintf(type, sizeof type, "%s", a->type);
 	const int used =
 	    snprintf(text, sizeof text, "{'descr': '%c%s', 'fortran_order': False, 'shape': %s, }",
-	             order, a->type, shape);
+	             order, type, shape);
 	const int length = (10 + used + 1 + 63) / 64 * 64 - 10;
 	memset(text + used, ' ', (size_t)(length - used));
 	text[length - 1] = '\n';
@@ -140,34 +147,41 @@ static hg_status write_array(struct export *out, const struct array *a)
 /* Numbers that the table points to. */
 struct scalars {
 	int64_t version, classes, adj_shape[2], attr_shape[2], edge_classes;
+	uint32_t *names; /* the names of the classes, [count] of `points` code points each */
+	int64_t names_count, points;
 };
 
 static struct array row(const char *key, const char *type, int64_t count, const void *values)
 {
-	return (struct array){key, type, 1, {count, 1}, values, VALUES};
+	return (struct array){key, type, 1, {count, 1}, values, VALUES, 0};
 }
 
 static struct array matrix(const char *key, const char *type, int64_t rows, int64_t columns,
                            const void *values)
 {
-	return (struct array){key, type, 2, {rows, columns}, values, VALUES};
+	return (struct array){key, type, 2, {rows, columns}, values, VALUES, 0};
 }
 
 static struct array scalar(const char *key, const int64_t *value)
 {
-	return (struct array){key, "i8", 0, {1, 1}, value, VALUES};
+	return (struct array){key, "i8", 0, {1, 1}, value, VALUES, 0};
 }
 
 /* Weights, or ones where there are entries without weights. */
 static struct array weights(const char *key, int64_t count, const int32_t *col, const float *values)
 {
 	return (struct array){
-	    key, "f4", 1, {count, 1}, values ? (const void *)values : col, values ? VALUES : ONES};
+	    key, "f4", 1, {count, 1}, values ? (const void *)values : col, values ? VALUES : ONES, 0};
 }
 
 static struct array split(const char *key, int64_t rows, const uint8_t *mask)
 {
-	return (struct array){key, "i8", 1, {ones_in(mask, rows), 1}, mask, POSITIONS};
+	return (struct array){key, "i8", 1, {ones_in(mask, rows), 1}, mask, POSITIONS, 0};
+}
+
+static struct array texts(const char *key, const struct scalars *s)
+{
+	return (struct array){key, "U", 1, {s->names_count, 1}, s->names, VALUES, s->points};
 }
 
 /* All arrays that a dataset may have; those whose values are NULL are left out. Returns their
@@ -176,7 +190,11 @@ static int list_arrays(const hg_dataset *d, struct scalars *s, struct array tabl
 {
 	const int64_t n = d->nodes, rows = hg__data_labelled(d),
 	              stored = d->feat_rowptr ? d->feat_rowptr[n] : 0;
-	*s = (struct scalars){1, d->classes, {n, n}, {n, d->features}, d->edge_classes};
+	s->version = 1;
+	s->classes = d->classes;
+	s->edge_classes = d->edge_classes;
+	s->adj_shape[0] = s->adj_shape[1] = s->attr_shape[0] = n;
+	s->attr_shape[1] = d->features;
 	const struct array all[] = {
 	    scalar("halfgraph", &s->version),
 	    row("name", "u1", d->name ? (int64_t)strlen(d->name) : 0, d->name),
@@ -200,6 +218,7 @@ static int list_arrays(const hg_dataset *d, struct scalars *s, struct array tabl
 	    row("attr_deviation", "f8", d->features, d->features > 0 ? d->feat_deviation : NULL),
 	    row("labels", "i4", rows, d->label),
 	    scalar("num_classes", &s->classes),
+	    texts("class_names", s),
 	    matrix("target", "f4", rows, d->targets, d->target),
 	    row("target_names", "u1", d->target_names ? (int64_t)strlen(d->target_names) : 0,
 	        d->target_names),
@@ -216,16 +235,26 @@ static int list_arrays(const hg_dataset *d, struct scalars *s, struct array tabl
 	return count;
 }
 
-static hg_status write_all(const hg_dataset *d, struct export *out)
+static hg_status write_arrays(const hg_dataset *d, struct scalars *numbers, struct export *out)
 {
-	struct scalars numbers;
 	struct array table[ARRAYS];
-	const int count = list_arrays(d, &numbers, table);
+	const int count = list_arrays(d, numbers, table);
 	for (int k = 0; k < count; k++)
 		out->total += bytes_of(&table[k]);
 	for (int k = 0; k < count; k++)
 		HG__TRY(write_array(out, &table[k]));
 	return hg__zip_end(&out->zip);
+}
+
+static hg_status write_all(const hg_dataset *d, struct export *out)
+{
+	struct scalars numbers = {.names = NULL};
+	if (d->class_name)
+		HG__TRY(hg__names_widen(d->class_name, d->class_name_bytes, &numbers.names,
+		                        &numbers.names_count, &numbers.points, out->zip.message));
+	const hg_status status = write_arrays(d, &numbers, out);
+	free(numbers.names);
+	return status;
 }
 
 hg_status hg_dataset_write_npz(const hg_dataset *d, const char *path, const hg_progress *progress,

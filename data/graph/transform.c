@@ -308,6 +308,9 @@ hg_status hg_dataset_largest_component(hg_dataset *d, char *message)
 			d->feat_mean = old.feat_mean;
 			d->feat_deviation = old.feat_deviation;
 			unused->feat_mean = unused->feat_deviation = NULL;
+			d->class_name = old.class_name;
+			d->class_name_bytes = old.class_name_bytes;
+			unused->class_name = NULL;
 			d->feat_amax = hg__data_amax(d);
 		}
 		hg_dataset_free(unused);

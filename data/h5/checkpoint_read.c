@@ -412,6 +412,7 @@ static hg_status read_all(const struct h5 *h5, hg_state *state)
 	HG__TRY(read_loss_scale(h5, state));
 	HG__TRY(read_tensors(h5, state));
 	HG__TRY(read_columns(h5, state));
+	HG__TRY(hg__h5_class_names(h5, &state->class_name, &state->class_name_bytes));
 	HG__TRY(hg__checkpoint_read_past(h5, state));
 	const char *fault = hg_state_fault(state);
 	return fault ? hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s", h5->path, fault)

@@ -181,6 +181,9 @@ static hg_status write_all(const struct h5 *h5, const struct sorted *s)
 	for (int part = 0; part <= HG_STATE_MOMENTS; part++)
 		HG__TRY(write_part(h5, s, part));
 	HG__TRY(write_columns(h5, state));
+	if (state->class_name_bytes)
+		HG__TRY(hg__h5_write(h5, h5->file, "class_names", H5_U8, state->class_name_bytes, 0,
+		                     state->class_name, NULL));
 	return hg__checkpoint_write_past(h5, state);
 }
 

@@ -407,7 +407,7 @@ static hg_status read_all(const struct h5 *h5, hg_dataset *d)
 		HG__TRY(hg__data_step(h5->progress, "reading", 0, 0, h5->message));
 		HG__TRY(parts[k](h5, d));
 	}
-	return HG_OK;
+	return hg__h5_class_names(h5, &d->class_name, &d->class_name_bytes);
 }
 
 static hg_status read_file(const char *path, const char *shown, int check,

@@ -9,12 +9,24 @@ static int is_standardized(const hg_dataset *d)
 	return d->feat_mean && d->features > 0;
 }
 
+/* Has it something that version 1.1 of the format added? */
+static int is_newer(const hg_dataset *d)
+{
+	return hg__has_edge_data(d) || is_standardized(d) || d->class_name;
+}
+
+static hg_status write_class_names(const struct h5 *h5, const hg_dataset *d)
+{
+	return d->class_name ? hg__h5_write(h5, h5->file, "class_names", H5_U8, d->class_name_bytes, 0,
+	                                    d->class_name, NULL)
+	                     : HG_OK;
+}
+
 static hg_status write_identity(const struct h5 *h5, const hg_dataset *d)
 {
 	HG__TRY(hg__h5_text_write(h5, h5->file, "format", "halfgraph"));
 	/* files without what version 1.1 added stay what they were before */
-	HG__TRY(hg__h5_text_write(h5, h5->file, "format_version",
-	                          hg__has_edge_data(d) || is_standardized(d) ? "1.1" : "1.0"));
+	HG__TRY(hg__h5_text_write(h5, h5->file, "format_version", is_newer(d) ? "1.1" : "1.0"));
 	if (d->name)
 		HG__TRY(hg__h5_text_write(h5, h5->file, "name", d->name));
 	return hg__h5_integer_write(h5, h5->file, "num_classes", d->classes);
@@ -148,6 +160,7 @@ static hg_status write_batch(const struct h5 *h5, const hg_dataset *d)
 static hg_status write_all(const struct h5 *h5, const hg_dataset *d)
 {
 	HG__TRY(write_identity(h5, d));
+	HG__TRY(write_class_names(h5, d));
 	HG__TRY(write_graph(h5, d));
 	HG__TRY(write_edges(h5, d));
 	HG__TRY(write_nodes(h5, d));

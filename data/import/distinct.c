@@ -2,8 +2,11 @@
 #include "import/distinct.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "class_names.h"
 
 static int ascending(const void *a, const void *b)
 {
@@ -45,6 +48,26 @@ hg_status hg__distinct_labels(const int64_t *values, int64_t count, hg_dataset *
 		d->label[i] = hg__distinct_index(&classes, values[i]);
 	d->classes = (int32_t)classes.count;
 	free(classes.at);
+	return status;
+}
+
+hg_status hg__distinct_names(const int64_t *values, int64_t count, hg_dataset *d, char *message)
+{
+	struct hg__distinct classes;
+	struct hg__names names = {.at = NULL};
+	HG__TRY(hg__distinct_find(values, count, &classes, message));
+	const int same = classes.count == 0 ||
+	                 (classes.at[0] == 0 && classes.at[classes.count - 1] == classes.count - 1);
+	hg_status status = HG_OK;
+	for (int64_t c = 0; c < classes.count && status == HG_OK && !same; c++) {
+		char text[24];
+		(void)snprintf(text, sizeof text, "%" PRId64, classes.at[c]);
+		status = hg__names_add(&names, text, strlen(text), message);
+	}
+	free(classes.at);
+	if (status == HG_OK)
+		hg__names_take(&names, d);
+	hg__names_free(&names);
 	return status;
 }
 

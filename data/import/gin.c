@@ -97,7 +97,8 @@ static hg_status set_graphs(const struct hg__gin_files *in, const struct hg__gin
 	d->graphs = g->count;
 	d->graph_ptr[0] = 0;
 	memcpy(d->graph_ptr + 1, g->end, (size_t)g->count * sizeof *g->end);
-	return hg__distinct_labels(g->label, g->count, d, in->message);
+	HG__TRY(hg__distinct_labels(g->label, g->count, d, in->message));
+	return hg__distinct_names(g->label, g->count, d, in->message);
 }
 
 static hg_status read_text(const struct hg__gin_files *in, hg_dataset *d)

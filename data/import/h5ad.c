@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "class_names.h"
 #include "graph/coo.h"
 #include "h5/h5.h"
 #include "h5/names.h"
@@ -19,6 +20,8 @@
 
 /* The longest name of a member that is looked at. */
 #define NAME_BYTES 256
+/* More categories are no classes. */
+#define CATEGORIES_MAX 1000000
 
 struct h5ad {
 	struct h5 h5;
@@ -228,6 +231,76 @@ static int is_categorical(hid_t obs, const char *name)
 	return H5Oget_info_by_name(obs, name, &info, H5P_DEFAULT) >= 0 && info.type == H5O_TYPE_GROUP;
 }
 
+/* An array of texts in one dimension, opened as it is; an invalid id for anything else. */
+static hid_t open_texts(hid_t group, const char *name, hsize_t *count)
+{
+	H5L_info_t link;
+	if (!hg__h5_has(group, name) || H5Lget_info(group, name, &link, H5P_DEFAULT) < 0 ||
+	    link.type != H5L_TYPE_HARD)
+		return H5I_INVALID_HID;
+	const hid_t data = H5Dopen2(group, name, H5P_DEFAULT);
+	if (data < 0)
+		return data;
+	const hid_t type = H5Dget_type(data), space = H5Dget_space(data);
+	const int good = type >= 0 && H5Tget_class(type) == H5T_STRING &&
+	                 H5Tis_variable_str(type) > 0 && space >= 0 &&
+	                 H5Sget_simple_extent_ndims(space) == 1 &&
+	                 H5Sget_simple_extent_dims(space, count, NULL) == 1;
+	hg__h5_release(type);
+	hg__h5_release(space);
+	if (good)
+		return data;
+	H5Dclose(data);
+	return H5I_INVALID_HID;
+}
+
+/* The first `classes` of `count` texts. */
+static hg_status take_texts(const struct h5ad *in, hid_t data, hsize_t count)
+{
+	struct hg__names names = {.at = NULL};
+	char **text = NULL;
+	HG__TRY(
+	    hg__data_alloc((int64_t)count, sizeof *text, "categories", (void **)&text, in->h5.message));
+	memset(text, 0, (size_t)count * sizeof *text);
+	const hid_t type = H5Tcopy(H5T_C_S1), space = H5Dget_space(data);
+	hg_status status = type >= 0 && space >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0 &&
+	                           H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
+	                           H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0
+	                       ? HG_OK
+	                       : hg__h5_fail(&in->h5, HG_ERR_FORMAT, "categories", "cannot be read");
+	for (int32_t c = 0; status == HG_OK && c < in->d->classes; c++)
+		status = hg__names_add(&names, text[c] ? text[c] : "", text[c] ? strlen(text[c]) : 0,
+		                       in->h5.message);
+	if (type >= 0 && space >= 0)
+		(void)H5Dvlen_reclaim(type, space, H5P_DEFAULT, text);
+	hg__h5_release(type);
+	hg__h5_release(space);
+	free(text);
+	if (status == HG_OK)
+		hg__names_take(&names, in->d);
+	hg__names_free(&names);
+	return status;
+}
+
+/* Categories may be numbers, and the last ones may have no node. */
+static hg_status read_categories(const struct h5ad *in, hid_t obs, const char *name)
+{
+	char where[128];
+	hid_t group;
+	hsize_t count = 0;
+	snprintf(where, sizeof where, "/obs/%.100s", name);
+	HG__TRY(hg__h5_group(&in->h5, obs, name, where, &group));
+	const hid_t data = open_texts(group, "categories", &count);
+	H5Gclose(group);
+	if (data < 0)
+		return HG_OK;
+	const hg_status status = count >= (hsize_t)in->d->classes && count <= CATEGORIES_MAX
+	                             ? take_texts(in, data, count)
+	                             : HG_OK;
+	H5Dclose(data);
+	return status;
+}
+
 static hg_status read_codes(const struct h5ad *in, hid_t obs, const char *name)
 {
 	const struct h5 *h5 = &in->h5;
@@ -250,7 +323,9 @@ static hg_status read_codes(const struct h5ad *in, hid_t obs, const char *name)
 	hg__h5_array_close(&a);
 	HG__TRY(status);
 	hg__import_note(&in->config, "%s: the categories of /obs/%s are the labels", h5->path, name);
-	return hg__data_count_classes(d, h5->path, "declare num_classes (data/FORMAT.md)", h5->message);
+	HG__TRY(
+	    hg__data_count_classes(d, h5->path, "declare num_classes (data/FORMAT.md)", h5->message));
+	return read_categories(in, obs, name);
 }
 
 static hg_status read_labels(const struct h5ad *in)

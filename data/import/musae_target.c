@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "class_names.h"
 #include "import/csv.h"
 #include "import/musae.h"
 #include "import/number.h"
@@ -152,6 +153,18 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static hg_status name_words(const struct table *t, char *const *sorted, hg_dataset *d)
+{
+	struct hg__names n = {.at = NULL};
+	hg_status status = HG_OK;
+	for (int32_t c = 0; c < t->count && status == HG_OK; c++)
+		status = hg__names_add(&n, sorted[c], strlen(sorted[c]), t->files->message);
+	if (status == HG_OK)
+		hg__names_take(&n, d);
+	hg__names_free(&n);
+	return status;
+}
+
 /* The words become classes in the order of their bytes. */
 static hg_status set_words(const struct table *t, const int64_t *row, const char *path,
                            hg_dataset *d)
@@ -172,6 +185,7 @@ static hg_status set_words(const struct table *t, const int64_t *row, const char
 	for (int64_t i = 0; i < d->nodes; i++)
 		d->label[i] = rank[t->word[row[i]]];
 	d->classes = t->count;
+	HG__TRY(name_words(t, sorted, d));
 	hg__import_note(&t->files->config, "%s: the %" PRId32 " classes are the words of %s: %s", path,
 	                t->count, t->target, names);
 	return HG_OK;

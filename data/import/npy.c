@@ -129,11 +129,12 @@ static hg_status fail_missing(const struct npz *npz, const char *key)
 	return hg__data_fail(npz->message, HG_ERR_FORMAT, "%s: no member %s.npy", npz->path, key);
 }
 
-hg_status hg__npy_open(const struct npz *npz, const char *key, int rank, struct npy *a)
+static hg_status open_array(const struct npz *npz, const char *key, int rank, int texts,
+                            struct npy *a)
 {
 	char name[64];
 	zip_stat_t info;
-	*a = (struct npy){.message = npz->message, .bytes.fd = -1};
+	*a = (struct npy){.message = npz->message, .bytes.fd = -1, .texts = texts};
 	member_name(key, name);
 	snprintf(a->where, sizeof a->where, "%.80s: member %s", npz->path, name);
 	zip_stat_init(&info);
@@ -154,6 +155,16 @@ hg_status hg__npy_open(const struct npz *npz, const char *key, int rank, struct 
 	if (status < 0)
 		hg__npy_close(a);
 	return status;
+}
+
+hg_status hg__npy_open(const struct npz *npz, const char *key, int rank, struct npy *a)
+{
+	return open_array(npz, key, rank, 0, a);
+}
+
+hg_status hg__npy_open_texts(const struct npz *npz, const char *key, struct npy *a)
+{
+	return open_array(npz, key, 1, 1, a);
 }
 
 /* Read the header of a file whose bytes were opened, with this status. */
@@ -208,10 +219,11 @@ typedef hg_status (*take_fn)(const struct npy *a, void *user, int64_t index,
 static hg_status read_elements(struct npy *a, take_fn take, void *user)
 {
 	unsigned char *slab = NULL;
-	HG__TRY(hg__data_alloc(HG__SLAB, (size_t)a->type.size, a->where, (void **)&slab, a->message));
+	const int64_t most = a->texts ? 64 : HG__SLAB; /* texts are long */
+	HG__TRY(hg__data_alloc(most, (size_t)a->type.size, a->where, (void **)&slab, a->message));
 	hg_status status = HG_OK;
-	for (int64_t first = 0; status == HG_OK && first < a->elements; first += HG__SLAB) {
-		const int64_t count = a->elements - first < HG__SLAB ? a->elements - first : HG__SLAB;
+	for (int64_t first = 0; status == HG_OK && first < a->elements; first += most) {
+		const int64_t count = a->elements - first < most ? a->elements - first : most;
 		status = read_exactly(a, slab, count * a->type.size);
 		for (int64_t i = 0; status == HG_OK && i < count; i++)
 			status = take(a, user, first + i, slab + i * a->type.size);
@@ -314,4 +326,27 @@ hg_status hg__npy_read_f64(struct npy *a, double **values)
 {
 	HG__TRY(hg__data_alloc(a->elements, sizeof **values, a->where, (void **)values, a->message));
 	return read_elements(a, take_wide, *values);
+}
+
+struct texts {
+	hg__npy_take take;
+	void *user;
+};
+
+static hg_status take_text(const struct npy *a, void *user, int64_t index,
+                           const unsigned char *element)
+{
+	const struct texts *to = user;
+	const struct hg__element point = {'u', 4, a->type.swap};
+	uint32_t text[HG__NPY_TEXT];
+	const int64_t length = a->type.size / 4;
+	(void)index;
+	for (int64_t k = 0; k < length; k++)
+		text[k] = (uint32_t)hg__element_integer(point, element + 4 * k);
+	return to->take(to->user, text, length, a->message);
+}
+
+hg_status hg__npy_read_texts(struct npy *a, hg__npy_take take, void *user)
+{
+	return read_elements(a, take_text, &(struct texts){take, user});
 }

@@ -6,6 +6,9 @@
 #include "import/element.h"
 #include "import/folder.h"
 
+/* The most code points of a text. */
+#define HG__NPY_TEXT 1024
+
 /* A numpy archive: a zip file whose members are .npy arrays. */
 struct npz {
 	const char *path;
@@ -26,6 +29,7 @@ struct npy {
 	int64_t dim[2];
 	int64_t elements;
 	int pickled; /* an array of Python objects */
+	int texts;   /* texts of code points are wanted: kind U, size 4 bytes for each */
 };
 
 HG_NODISCARD hg_status hg__npz_open(struct npz *npz, const char *path, char *message);
@@ -37,6 +41,8 @@ int hg__npz_has(const struct npz *npz, const char *key);
  * the size. Arrays of Python objects are pickles; they are refused and never executed. */
 HG_NODISCARD hg_status hg__npy_open(const struct npz *npz, const char *key, int rank,
                                     struct npy *a);
+/* The same for an array of texts, "<U19", of one dimension. */
+HG_NODISCARD hg_status hg__npy_open_texts(const struct npz *npz, const char *key, struct npy *a);
 /* Open an .npy file, plain or gzip, of 1 or 2 dimensions. */
 HG_NODISCARD hg_status hg__npy_open_file(const char *path, const hg_progress *progress,
                                          char *message, struct npy *a);
@@ -53,6 +59,9 @@ HG_NODISCARD hg_status hg__npy_read_f32(struct npy *a, float **values);
 HG_NODISCARD hg_status hg__npy_read_finite(struct npy *a, float **values);
 /* Floats and integers of one dimension, as f64. */
 HG_NODISCARD hg_status hg__npy_read_f64(struct npy *a, double **values);
+/* Read texts; `take` gets the code points of each, of which there are `length`, filled with 0. */
+typedef hg_status (*hg__npy_take)(void *user, const uint32_t *text, int64_t length, char *message);
+HG_NODISCARD hg_status hg__npy_read_texts(struct npy *a, hg__npy_take take, void *user);
 void hg__npy_close(struct npy *a);
 
 /* Parse the text of an .npy header, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }",

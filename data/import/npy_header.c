@@ -48,6 +48,22 @@ static int parse_text(struct cursor *c, char *text, size_t size)
 	return 1;
 }
 
+/* Parse '<U19': byte order, kind, code points. */
+static hg_status parse_text_type(struct npy *a, const char *text)
+{
+	const uint16_t probe = 1;
+	const char native = *(const unsigned char *)&probe ? '<' : '>';
+	char *rest = NULL;
+	const long points =
+	    text[1] == 'U' && isdigit((unsigned char)text[2]) ? strtol(text + 2, &rest, 10) : -1;
+	if (points < 1 || points > HG__NPY_TEXT || *rest || !strchr("<>=", text[0]))
+		return hg__data_fail(a->message, HG_ERR_FORMAT,
+		                     "%s: dtype %s is not supported; texts of 1 to %d characters are",
+		                     a->where, text, HG__NPY_TEXT);
+	a->type = (struct hg__element){'U', 4 * (int)points, text[0] != '=' && text[0] != native};
+	return HG_OK;
+}
+
 /* Parse '<f4': byte order, kind, bytes. */
 static hg_status parse_descr(struct cursor *c)
 {
@@ -61,6 +77,8 @@ static hg_status parse_descr(struct cursor *c)
 	a->pickled = text[1] == 'O';
 	if (a->pickled)
 		return bad_header(a, "holds pickled Python objects, which are refused and never executed");
+	if (a->texts)
+		return parse_text_type(a, text);
 	if (!hg__element_parse(text, &a->type))
 		return hg__data_fail(
 		    a->message, HG_ERR_FORMAT,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "class_names.h"
 #include "graph/coo.h"
 #include "import/npy.h"
 #include "import/npz_edges.h"
@@ -259,6 +260,32 @@ static hg_status read_labels(const struct import *in)
 	return HG_OK;
 }
 
+static hg_status take_name(void *user, const uint32_t *text, int64_t length, char *message)
+{
+	return hg__names_add_wide(user, text, length, message);
+}
+
+/* They are taken if they are texts and as many as classes; else note_unread tells. */
+static hg_status read_class_names(const struct import *in)
+{
+	struct npz quiet = in->npz;
+	struct npy a;
+	struct hg__names names = {.at = NULL};
+	quiet.message = NULL;
+	if (!in->d->classes || !hg__npz_has(&in->npz, "class_names") ||
+	    hg__npy_open_texts(&quiet, "class_names", &a) < 0)
+		return HG_OK;
+	a.message = in->npz.message;
+	a.bytes.message = in->npz.message;
+	const hg_status status =
+	    a.elements == in->d->classes ? hg__npy_read_texts(&a, take_name, &names) : HG_OK;
+	hg__npy_close(&a);
+	if (status == HG_OK)
+		hg__names_take(&names, in->d);
+	hg__names_free(&names);
+	return status;
+}
+
 static hg_status read_split(const struct import *in, const char *key, uint8_t **mask)
 {
 	int64_t *index = NULL, count = 0;
@@ -306,6 +333,8 @@ static int is_read(const struct import *in, const char *name)
 		for (size_t k = 0; sets[s].wanted && k < sets[s].count; k++)
 			if (strcmp(name, sets[s].name[k]) == 0)
 				return 1;
+	if (in->d->class_name && strcmp(name, "class_names.npy") == 0)
+		return 1;
 	return hg__npz_is_of_edges(&in->npz, name) || (in->own && hg__npz_is_own_member(name));
 }
 
@@ -342,7 +371,8 @@ static hg_status read_matrix(const struct import *in)
 	HG__TRY(read_features(in));
 	if (in->own)
 		HG__TRY(hg__npz_read_own(&in->npz, in->d));
-	return read_labels(in);
+	HG__TRY(read_labels(in));
+	return read_class_names(in);
 }
 
 static hg_status read_members(struct import *in)

@@ -63,6 +63,8 @@ static hg_status read_labels(const struct hg__tu_files *p, hg_dataset *d)
 	d->graphs = label.at ? label.count : target.rows;
 	if (status == HG_OK && label.at)
 		status = hg__distinct_labels(label.at, label.count, d, p->message);
+	if (status == HG_OK && label.at)
+		status = hg__distinct_names(label.at, label.count, d, p->message);
 	if (status == HG_OK && target.at && label.at)
 		status = hg__tu_expect(p, "graph_attributes", target.rows, label.count, "graphs");
 	free(label.at);

@@ -65,6 +65,11 @@ typedef struct hg_dataset {
 	double *feat_mean;
 	/** [features]: the deviation by which it divided; 0: the column became 0. NULL: as feat_mean */
 	double *feat_deviation;
+
+	/** the names of the classes, UTF-8, one after the other, each with its terminating 0
+	 * (hg_dataset_class_name); or NULL: they have numbers only */
+	char *class_name;
+	int64_t class_name_bytes; /**< of class_name */
 } hg_dataset;
 
 /** Creates an empty dataset.
@@ -87,6 +92,24 @@ HG_API void hg_dataset_free(hg_dataset *dataset);
  *         (features neither f16 nor f32); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_check(const hg_dataset *dataset, const char *origin,
                                                char *message);
+
+/** Gives the classes names, or takes them away.
+ * @param dataset  the dataset; unchanged on failure.
+ * @param names    [count] UTF-8, copied; bytes that are no UTF-8 become '?'.
+ * @param count    as many as there are classes; 0: none.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or another count than classes); HG_ERR_FORMAT (more
+ *         than 16 MiB); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_dataset_name_classes(hg_dataset *dataset, const char *const *names,
+                                                      int32_t count, char *message);
+
+/** The name of a class.
+ *
+ * Cost      Linear in the number of classes.
+ * @param dataset  the dataset or NULL.
+ * @param c        the class.
+ * @return its name, borrowed; NULL where it has none. */
+HG_API const char *hg_dataset_class_name(const hg_dataset *dataset, int64_t c);
 
 /** Reads an HDF5 file and checks everything in it.
  * @param path     the file.

@@ -44,6 +44,10 @@ typedef struct hg_prediction {
 	/** [embedding_rows]: the numbers of its nodes where its rows are not those of the prediction,
 	 * else NULL: its rows have the ids of the prediction */
 	int64_t *embedding_id;
+	/** the names of the classes as the run knew them, UTF-8, one after the other, each with its
+	 * terminating 0 (hg_prediction_class_name); or NULL */
+	char *class_name;
+	int64_t class_name_bytes; /**< of class_name */
 } hg_prediction;
 
 /** What hg_dataset_predict_with predicts. */
@@ -120,6 +124,14 @@ HG_API HG_NODISCARD hg_status hg_dataset_predict_with(const hg_dataset *dataset,
  * @param prediction  a prediction or NULL. */
 HG_API void hg_prediction_free(hg_prediction *prediction);
 
+/** The name of a class.
+ *
+ * Cost      Linear in the number of classes.
+ * @param prediction  the prediction or NULL.
+ * @param c           the class, such as hg_prediction.label of a row.
+ * @return its name, borrowed; NULL where it has none. */
+HG_API const char *hg_prediction_class_name(const hg_prediction *prediction, int64_t c);
+
 /** Compares predictions with the labels or targets of their dataset, as the training does.
  * @param prediction  the prediction.
  * @param dataset     the dataset, with labels, or with as many columns of targets as are predicted.
@@ -146,9 +158,10 @@ HG_API const char *hg_prediction_format(const char *path);
  * is one:
  *
  *     .csv   text: a line of names, "id,class,p0,p1,..", "id,p0,.." or "id,t0,..", then the rows;
- *            an embedding of the same rows appends "e0,e1,.."
+ *            a class that has a name is named, none is an empty field then; an embedding of the same rows appends "e0,e1,.."
  *     .npz   numpy: id [n] int64, class [n] int32, probability or value [n, C] float32, embedding
- *            [rows, d] float32, embedding_id [rows] int64 where these are not the rows of id
+ *            [rows, d] float32, embedding_id [rows] int64 where these are not the rows of id,
+ *            class_names [C] texts
  *     .h5    HDF5, with a checksum: the same arrays
  *
  * @param prediction  the prediction.

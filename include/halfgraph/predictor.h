@@ -94,8 +94,8 @@ HG_API HG_NODISCARD hg_status hg_predictor_embed(hg_predictor *predictor,
                                                  int of_nodes, float *embedding,
                                                  int32_t *prediction, float *logits);
 
-/** What the state told of the run: its settings, its best epoch and what its columns were
- * standardised with, without tensors and history.
+/** What the state told of the run: its settings, its best epoch, what its columns were standardised
+ * with and the names of its classes, without tensors and history.
  * @param predictor  a predictor or NULL.
  * @return the state, borrowed until the predictor is freed; NULL for NULL. */
 HG_API const hg_state *hg_predictor_state(const hg_predictor *predictor);

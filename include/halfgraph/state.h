@@ -117,6 +117,9 @@ typedef struct hg_state {
 	int64_t columns;          /**< length of column_mean; 0: features were not standardised */
 	double *column_mean;      /**< [columns]: subtracted from each column of the features */
 	double *column_deviation; /**< [columns]: what it was divided by; 0: the column became 0 */
+	/** the names of the classes, UTF-8, one after the other, each with its terminating 0; or NULL */
+	char *class_name;
+	int64_t class_name_bytes; /**< of class_name */
 } hg_state;
 
 /** Creates an empty state.
@@ -176,6 +179,14 @@ HG_API HG_NODISCARD hg_status hg_state_add_epoch(hg_state *state, const hg_state
  *         not 0, or a number is not finite or a deviation below 0); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_state_set_columns(hg_state *state, int64_t columns,
                                                    const double *mean, const double *deviation);
+
+/** Sets the names of the classes.
+ * @param state  the state; unchanged on failure.
+ * @param names  [bytes], copied: texts one after the other, each with its terminating 0.
+ * @param bytes  at least 0; 0: the classes have no names.
+ * @return HG_OK; HG_ERR_ARG (state is NULL, or names and bytes are not as above); HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_state_set_class_names(hg_state *state, const char *names,
+                                                       int64_t bytes);
 
 /** The accuracy of the best epoch, in [0, 1].
  * @param best  the best epoch or NULL.

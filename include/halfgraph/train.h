@@ -58,6 +58,10 @@ typedef struct hg_train_data {
 	 * (hg_dataset_standardize), for the state and predictions; or NULL */
 	const double *column_mean;
 	const double *column_deviation; /**< as column_mean; both or none */
+	/** the names of the classes for the state and predictions, copied: UTF-8, one for each class
+	 * after the other, each with its terminating 0; or NULL. Only cross-entropy reads them */
+	const char *class_name;
+	int64_t class_name_bytes; /**< of class_name */
 } hg_train_data;
 /** An empty hg_train_data with its sizes set. */
 #define HG_TRAIN_DATA_INIT \

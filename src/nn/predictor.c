@@ -6,6 +6,7 @@
 
 #include "core/buffer.h"
 #include "core/context.h"
+#include "core/texts.h"
 #include "nn/model.h"
 #include "nn/predict.h"
 #include "nn/state.h"
@@ -38,7 +39,8 @@ static hg_status copy_facts(hg_context *ctx, const hg_state *state, hg_state **c
 		if (hg_state_add_setting(*copy, &state->setting[i]) < 0)
 			return nomem(ctx);
 	return hg_state_set_columns(*copy, state->columns, state->column_mean,
-	                            state->column_deviation) < 0
+	                            state->column_deviation) < 0 ||
+	               hg_state_set_class_names(*copy, state->class_name, state->class_name_bytes) < 0
 	           ? nomem(ctx)
 	           : HG_OK;
 }
@@ -95,6 +97,16 @@ static hg_status check_columns(const hg_predictor *p, const hg_state *state)
 	                      hg__state_origin(state), (long long)state->columns, (long long)features);
 }
 
+static hg_status check_classes(const hg_predictor *p, const hg_state *state)
+{
+	const int64_t classes = hg_model_get_config(p->model)->out_features,
+	              names = hg__texts_count(state->class_name, state->class_name_bytes);
+	return !names || names == classes
+	           ? HG_OK
+	           : hg__fail(p->ctx, HG_ERR_SHAPE, "%s: %lld classes have names, the model has %lld",
+	                      hg__state_origin(state), (long long)names, (long long)classes);
+}
+
 static hg_status make_model(hg_predictor *p, const hg_state *state)
 {
 	hg_policy policy = hg_policy_fp16();
@@ -143,6 +155,7 @@ static hg_status fill(hg_predictor *p, const hg_state *state)
 	HG__TRY(copy_facts(p->ctx, state, &p->state));
 	HG__TRY(make_model(p, state));
 	HG__TRY(check_columns(p, state));
+	HG__TRY(check_classes(p, state));
 	HG__TRY(take_scale(p, state));
 	HG__TRY(take_basis(p->params, state));
 	return take_weights(p->params, state);

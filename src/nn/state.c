@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/texts.h"
+
 hg_status hg_state_create(hg_state **state)
 {
 	if (!state)
@@ -36,6 +38,7 @@ void hg_state_free(hg_state *state)
 	free(state->origin);
 	free(state->column_mean);
 	free(state->column_deviation);
+	free(state->class_name);
 	free(state);
 }
 
@@ -208,6 +211,26 @@ hg_status hg_state_set_columns(hg_state *state, int64_t columns, const double *m
 	return HG_OK;
 }
 
+static int names_fit(const char *names, int64_t bytes)
+{
+	return bytes >= 0 && hg__texts_count(names, bytes) >= 0;
+}
+
+hg_status hg_state_set_class_names(hg_state *state, const char *names, int64_t bytes)
+{
+	if (!state || !names_fit(names, bytes))
+		return HG_ERR_ARG;
+	char *copy = bytes ? malloc((size_t)bytes) : NULL;
+	if (bytes && !copy)
+		return HG_ERR_NOMEM;
+	if (bytes)
+		memcpy(copy, names, (size_t)bytes);
+	free(state->class_name);
+	state->class_name = copy;
+	state->class_name_bytes = bytes;
+	return HG_OK;
+}
+
 double hg_state_accuracy(const hg_state_best *best, int set)
 {
 	return best && set >= 0 && set < 3 && best->counted[set] > 0
@@ -295,6 +318,8 @@ const char *hg_state_fault(const hg_state *state)
 		return "the step counter is out of its range";
 	if (!columns_fit(state->columns, state->column_mean, state->column_deviation))
 		return "the means and deviations of its columns are not finite numbers";
+	if (!names_fit(state->class_name, state->class_name_bytes))
+		return "the names of its classes do not end";
 	if (!plateau_fits(&state->plateau))
 		return "the counts of the plateau are out of their range";
 	const char *fault = best_fault(state);

@@ -6,6 +6,7 @@
 
 #include "autograd/tape.h"
 #include "core/context.h"
+#include "core/texts.h"
 #include "core/versioned.h"
 
 /* Reads both structs of the caller, which may be of another version. A struct that is a member of
@@ -261,6 +262,22 @@ uint64_t hg__train_columns_hash(const hg_train *t)
 	                           : 0;
 }
 
+static hg_status copy_class_names(hg_train *t, const hg_train_data *d)
+{
+	if (!d->class_name || t->config.loss != HG_LOSS_CROSS_ENTROPY)
+		return HG_OK;
+	const int64_t count = hg__texts_count(d->class_name, d->class_name_bytes),
+	              classes = t->config.model.out_features;
+	if (d->class_name_bytes < 1 || count != classes)
+		return hg__fail(t->ctx, HG_ERR_ARG,
+		                "train: data.class_name names %lld classes, the model has %lld",
+		                count > 0 ? (long long)count : 0LL, (long long)classes);
+	HG__TRY(hg__buffer_host(t->ctx, d->class_name_bytes, 1, "train: names", &t->class_name));
+	memcpy(t->class_name.data, d->class_name, (size_t)d->class_name_bytes);
+	t->class_name_bytes = d->class_name_bytes;
+	return HG_OK;
+}
+
 static hg_status build_train(hg_train *t, const hg_train_data *d)
 {
 	const int64_t rows = target_rows(&t->config, d);
@@ -271,6 +288,7 @@ static hg_status build_train(hg_train *t, const hg_train_data *d)
 		    d->input.x ? hg_tensor_cols(d->input.x) : hg_graph_cols(d->input.x_sparse);
 	HG__TRY(copy_standardization(t, d));
 	HG__TRY(hg__truth_init(&t->truth, t->ctx, &t->config, d, rows));
+	HG__TRY(copy_class_names(t, d));
 	t->targets_hash = hash_targets(d, rows);
 	t->class_weights_hash = hash_class_weights(&t->config);
 	t->config.class_weights = NULL; /* the caller may free them now */
@@ -341,6 +359,7 @@ void hg_train_free(hg_train *train)
 	hg__truth_fini(&train->truth, ctx);
 	hg__buffer_free(ctx, &train->column_mean);
 	hg__buffer_free(ctx, &train->column_deviation);
+	hg__buffer_free(ctx, &train->class_name);
 	hg__host_free(ctx, train->epoch_ms, (size_t)train->epoch_room * sizeof *train->epoch_ms);
 	hg__host_free(ctx, train->history, (size_t)train->history_room * sizeof *train->history);
 	hg__host_free(ctx, train, sizeof *train);

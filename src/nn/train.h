@@ -47,6 +47,8 @@ struct hg_train {
 	/* double [in_features]: what the columns of the features were standardised with; empty: nothing
 	 */
 	struct hg__buffer column_mean, column_deviation;
+	struct hg__buffer class_name; /* char [class_name_bytes]; empty: the classes have no names */
+	int64_t class_name_bytes;
 	hg_tape *tape; /* training */
 	hg_var loss;
 	hg_step *step;                  /* on this tape */

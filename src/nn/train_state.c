@@ -41,14 +41,18 @@ static hg_status note_run(hg_state *state, const hg_train *t)
 	return hg__state_note_integer(state, t->ctx, HG__TARGETS, (int64_t)t->targets_hash);
 }
 
-static hg_status columns_get(const hg_train *t, hg_state *state)
+/* What predictions need to know of the data. */
+static hg_status data_get(const hg_train *t, hg_state *state)
 {
-	if (!t->column_mean.data)
-		return HG_OK;
-	const hg_status status = hg_state_set_columns(state, t->config.model.in_features,
-	                                              t->column_mean.data, t->column_deviation.data);
-	return status < 0 ? hg__fail(t->ctx, status, "state: columns: %s", hg_status_text(status))
-	                  : HG_OK;
+	hg_status status = HG_OK;
+	if (t->column_mean.data)
+		status = hg_state_set_columns(state, t->config.model.in_features, t->column_mean.data,
+		                              t->column_deviation.data);
+	if (status >= 0)
+		status = hg_state_set_class_names(state, t->class_name.data, t->class_name_bytes);
+	return status < 0
+	           ? hg__fail(t->ctx, status, "state: columns and classes: %s", hg_status_text(status))
+	           : HG_OK;
 }
 
 hg_status hg_train_get_state(hg_train *train, hg_state **out)
@@ -62,7 +66,7 @@ hg_status hg_train_get_state(hg_train *train, hg_state **out)
 	HG__TRY(hg__state_get(train->optim, train->swapped ? &train->best.weights : NULL, &state));
 	hg_status status = note_run(state, train);
 	if (status >= 0)
-		status = columns_get(train, state);
+		status = data_get(train, state);
 	if (status >= 0)
 		status = hg__train_get_best(train, state);
 	if (status < 0) {

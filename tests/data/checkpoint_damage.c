@@ -449,6 +449,7 @@ static void files_of_the_first_version_are_read(void)
 	drop(file, "best");
 	drop(file, "history");
 	drop(file, "columns");
+	drop(file, "class_names");
 	drop_attribute(file, "/settings", "data.rows_normalized");
 	drop_attribute(file, "/settings", "data.self_loops");
 	drop_attribute(file, "/settings", "data.unweighted");

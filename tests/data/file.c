@@ -97,11 +97,13 @@ static void odd_name(hg_dataset *d)
 }
 static void most_classes(hg_dataset *d)
 {
+	CHECK_OK(hg_dataset_name_classes(d, NULL, 0, NULL));
 	d->classes = INT32_MAX;
 	d->label[0] = INT32_MAX - 1;
 }
 static void no_classes(hg_dataset *d)
 {
+	CHECK_OK(hg_dataset_name_classes(d, NULL, 0, NULL));
 	d->classes = 0;
 	for (int i = 0; i < 6; i++)
 		d->label[i] = -1;

@@ -60,11 +60,25 @@ static void sparse(hid_t parent, const char *name, const struct sparse *m)
 	H5Gclose(group);
 }
 
-static void categories(hid_t obs, const char *name, const int8_t *codes, int count)
+static void categories(hid_t obs, const char *name, const int8_t *codes, int count, int texts)
 {
 	const hid_t group = H5Gcreate2(obs, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 	text_attribute(group, "encoding-type", "categorical");
 	array(group, "codes", H5T_NATIVE_INT8, 1, (hsize_t)count, 0, codes);
+	if (texts) {
+		const hsize_t n = 3; /* the last one has no node */
+		const char *const text[] = {"B cell", "T cell", "none"};
+		const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &n, NULL);
+		CHECK(H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0);
+		const hid_t data =
+		    H5Dcreate2(group, "categories", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+		CHECK(data >= 0 && H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
+		H5Dclose(data);
+		H5Sclose(space);
+		H5Tclose(type);
+	} else {
+		array(group, "categories", H5T_NATIVE_INT8, 1, 2, 0, codes);
+	}
 	H5Gclose(group);
 }
 
@@ -75,6 +89,7 @@ struct content {
 	const struct sparse *sparse_x;
 	int dense_rows;
 	int codes, second; /* lengths of columns of categories */
+	int texts;         /* the first are texts, not numbers */
 };
 static const struct content plain = {
     .graph = &by_row, .graph_name = "knn", .sparse_x = &counts, .codes = 4};
@@ -102,9 +117,9 @@ static const char *file_of(const struct content *c)
 	const hid_t obs = H5Gcreate2(file, "obs", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 	array(obs, "score", H5T_NATIVE_DOUBLE, 1, 4, 0, numbers);
 	if (c->codes)
-		categories(obs, "kind", codes, c->codes);
+		categories(obs, "kind", codes, c->codes, c->texts);
 	if (c->second)
-		categories(obs, "batch", codes, c->second);
+		categories(obs, "batch", codes, c->second, 0);
 	H5Gclose(obs);
 	H5Fclose(file);
 	return path;
@@ -123,8 +138,15 @@ static void file_is_read(void)
 	CHECK(memcmp(d->feat_rowptr, feat, sizeof feat) == 0 &&
 	      memcmp(d->feat_col, feat_col, sizeof feat_col) == 0 &&
 	      memcmp(d->feat_value, value, sizeof value) == 0 && d->feat_amax == 7);
-	CHECK(memcmp(d->label, label, sizeof label) == 0);
+	CHECK(memcmp(d->label, label, sizeof label) == 0 && !d->class_name);
 	struct content c = plain;
+	c.texts = 1;
+	hg_dataset *named = must_import("h5ad", file_of(&c));
+	CHECK(named->classes == 2 && named->class_name_bytes == sizeof "B cell\0T cell");
+	CHECK_STR(hg_dataset_class_name(named, 0), "B cell");
+	CHECK_STR(hg_dataset_class_name(named, 1), "T cell");
+	hg_dataset_free(named);
+	c.texts = 0;
 	c.graph = &by_column;
 	c.graph_name = "connectivities";
 	c.other = &by_row;

@@ -80,7 +80,7 @@ static void other_types_are_read(void)
 	npz_add(out, "labels", "<i2", "(4,)", labels, sizeof labels);
 	npz_add(out, "attr_data", "<f2", "(4L,)", half, sizeof half);
 	/* a member that is not needed is not read */
-	npz_add(out, "class_names", "<U2", "(2,)", "aaaabbbbaaaabbbb", 16);
+	npz_add(out, "attr_names", "<U2", "(2,)", "aaaabbbbaaaabbbb", 16);
 	npz_end(out, 0);
 	check_small(path);
 }

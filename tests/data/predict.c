@@ -352,6 +352,46 @@ static void columns_are_standardised_as_in_the_training(void)
 	trained_close(&t);
 }
 
+/* The names of the classes go from the dataset through the run to predictions for another dataset,
+ * which has none. */
+static void predictions_name_classes(void)
+{
+	static const char *const names[CLASSES] = {"a", "b b", "c", ""};
+	static struct trained t;
+	char message[HG_DATA_MESSAGE] = "";
+	hg_train_config c = hg_train_config_default("gcn");
+	hg_train_data in = HG_TRAIN_DATA_INIT;
+	t = (struct trained){.ctx = test_context(), .dataset = planted()};
+	CHECK_OK(hg_dataset_name_classes(t.dataset, names, CLASSES, message));
+	c.epochs = 2;
+	const hg_upload_config upload = hg_upload_config_for(&c);
+	CHECK_OK(hg_dataset_configure(t.dataset, &c.model, NULL));
+	CHECK_OK(hg_dataset_upload(t.dataset, t.ctx, &upload, &t.data, message));
+	CHECK_OK(hg_dataset_train_data(t.dataset, t.data, &in, message));
+	c.model.out_features = CLASSES + 1;
+	CHECK_STATUS(hg_train_create(t.ctx, &c, &in, &t.train), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(t.ctx), "class_name names 4 classes, the model has 5");
+	c.model.out_features = CLASSES;
+	CHECK_MSG(hg_train_create(t.ctx, &c, &in, &t.train) == HG_OK, "%s", hg_context_error(t.ctx));
+	t.report.size = sizeof t.report;
+	CHECK_OK(hg_train_run(t.train, &t.report));
+	CHECK_OK(hg_model_save(t.train, scratch(0, "model.h5"), message));
+	hg_dataset *d = planted();
+	hg_prediction *p = must_predict(scratch(0, "model.h5"), d);
+	for (int k = 0; k < CLASSES; k++)
+		CHECK_STR(hg_prediction_class_name(p, k), names[k]);
+	hg_prediction_free(p);
+	hg_state *state = NULL;
+	hg_predictor *predictor = NULL;
+	CHECK_OK(hg_train_get_state(t.train, &state));
+	CHECK_OK(hg_state_set_class_names(state, "a\0b", 4));
+	CHECK_STATUS(hg_predictor_create(t.ctx, state, &predictor), HG_ERR_SHAPE);
+	CHECK_CONTAINS(hg_context_error(t.ctx), "2 classes have names, the model has 4");
+	hg_state_free(state);
+	hg_dataset_free(d);
+	trained_close(&t);
+}
+
 /* Files of 0.1.0 do not tell whether their features were standardised. */
 static void models_that_do_not_tell_take_any_columns(void)
 {
@@ -565,6 +605,15 @@ static void text_is_exact(void)
 	several.probability = shares;
 	check_text(&written, "id,class,p0,p1\n7,1,0.25,0.75\n-1,0,1,9.99999972e-10\n"
 	                     "9223372036854775807,-1,nan,nan\n");
+	hg_prediction called = written;
+	called.class_name = (char[]){"no, \"none\"\0yes"};
+	called.class_name_bytes = sizeof "no, \"none\"\0yes";
+	CHECK_STR(hg_prediction_class_name(&called, 1), "yes");
+	CHECK(!hg_prediction_class_name(&called, 2) && !hg_prediction_class_name(&called, -1) &&
+	      !hg_prediction_class_name(&written, 0) && !hg_prediction_class_name(NULL, 0));
+	check_text(&called, "id,class,p0,p1\n7,yes,0.25,0.75\n"
+	                    "-1,\"no, \"\"none\"\"\",1,9.99999972e-10\n"
+	                    "9223372036854775807,,nan,nan\n");
 	hg_prediction embedded = with_embedding(0);
 	check_text(&embedded, "id,class,p0,p1,e0,e1\n7,1,0.25,0.75,1,-2\n-1,0,1,9.99999972e-10,0.5,0\n"
 	                      "9223372036854775807,-1,nan,nan,9.99999972e-10,3\n");
@@ -603,6 +652,16 @@ static void archives_are_those_of_numpy(void)
 	             "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", shares,
 	             sizeof shares);
 	CHECK(zip_close(zip) == 0);
+	hg_prediction called = written;
+	called.class_name = (char[]){"ab\0c"};
+	called.class_name_bytes = 5;
+	CHECK_OK(hg_prediction_write(&called, scratch(0, "c.npz"), NULL));
+	zip = zip_open(scratch(0, "c.npz"), ZIP_RDONLY | ZIP_CHECKCONS, &code);
+	CHECK_MSG(zip != NULL, "libzip says %d", code);
+	check_member(zip, "class_names.npy",
+	             "{'descr': '<U2', 'fortran_order': False, 'shape': (2,), }",
+	             "a\0\0\0b\0\0\0c\0\0\0\0\0\0", 16);
+	CHECK(zip_close(zip) == 0);
 	for (int of_nodes = 0; of_nodes < 2; of_nodes++) {
 		const hg_prediction p = with_embedding(of_nodes);
 		CHECK_OK(hg_prediction_write(&p, scratch(0, "e.npz"), NULL));
@@ -640,11 +699,14 @@ static void hdf5_has_the_same_arrays(void)
 	check_array(file, "probability", H5T_NATIVE_FLOAT, shares, sizeof shares);
 	CHECK(H5Lexists(file, "embedding", H5P_DEFAULT) == 0);
 	H5Fclose(file);
-	const hg_prediction p = with_embedding(1);
+	hg_prediction p = with_embedding(1);
+	p.class_name = (char[]){"ab\0c"};
+	p.class_name_bytes = 5;
 	CHECK_OK(hg_prediction_write(&p, scratch(0, "e.h5"), NULL));
 	const hid_t more = H5Fopen(scratch(0, "e.h5"), H5F_ACC_RDONLY, H5P_DEFAULT);
 	check_array(more, "id", H5T_NATIVE_INT64, ids, sizeof ids);
 	check_array(more, "embedding", H5T_NATIVE_FLOAT, inner, sizeof inner);
+	check_array(more, "class_names", H5T_NATIVE_UINT8, "ab\0c", 5);
 	check_array(more, "embedding_id", H5T_NATIVE_INT64, inner_id, sizeof inner_id);
 	H5Fclose(more);
 }
@@ -681,6 +743,7 @@ int main(int argc, char **argv)
 	    TEST(embeddings_come_beside_predictions),
 	    TEST(datasets_are_prepared_on_a_copy),
 	    TEST(columns_are_standardised_as_in_the_training),
+	    TEST(predictions_name_classes),
 	    TEST(models_that_do_not_tell_take_any_columns),
 	    TEST(models_hold_no_optimiser),
 	    TEST(misfits_are_refused_by_name),

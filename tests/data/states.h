@@ -28,6 +28,7 @@ static inline hg_state *odd_state(void)
 	state->epoch[1].val_accuracy = 1.0 / 3.0;
 	CHECK_OK(hg_state_set_columns(state, 3, (const double[]){0.1, -1e300, 0},
 	                              (const double[]){1.0 / 3.0, 0, 5e-324}));
+	CHECK_OK(hg_state_set_class_names(state, "a\0\0c", sizeof "a\0\0c"));
 	state->plateau = (hg_plateau){.evaluations = 7, .waited = 2, .drops = 1, .best = (double)NAN};
 	small_close(&r);
 	return state;

@@ -89,6 +89,7 @@ static hg_dataset *small_graph(void)
 	static const int32_t label[] = {0, 1, 2, -1, 1, 0};
 	static const uint8_t train[] = {1, 1, 0, 0, 0, 0}, val[] = {0, 0, 1, 0, 0, 0},
 	                     test[] = {0, 0, 0, 0, 1, 1};
+	static const char names[] = "red\0\xc3\xa4, \"quoted\"\0\xf0\x9f\x90\xa2";
 	static const int64_t orig_id[] = {10, 20, 30, 40, 50, INT64_C(1) << 40};
 	static const int32_t edge_label[] = {0, 1, 2, 3, -1, 1, 1, 0, 2, 2, 3};
 	static const float edge_feat[] = {0, 1,    10, -1.5f, 20, 1e-9f, 30,  0.1f,  40, 4,  50,
@@ -102,6 +103,8 @@ static hg_dataset *small_graph(void)
 	d->col = COPY(col);
 	d->weight = COPY(weight);
 	d->classes = 3;
+	d->class_name = COPY(names);
+	d->class_name_bytes = sizeof names;
 	d->label = COPY(label);
 	d->train_mask = COPY(train);
 	d->val_mask = COPY(val);
@@ -208,6 +211,8 @@ void check_same(const hg_dataset *a, const hg_dataset *b)
 	CHECK_EQ_I(a->feat_dtype, b->feat_dtype);
 	CHECK_WITHIN(a->feat_amax, b->feat_amax, 0);
 	const int64_t labelled = a->graph_ptr ? a->graphs : a->nodes;
+	CHECK_EQ_I(a->class_name_bytes, b->class_name_bytes);
+	same_bytes("class_name", a->class_name, b->class_name, a->class_name_bytes, 1);
 	same_bytes("feat_mean", a->feat_mean, b->feat_mean, a->features, sizeof *a->feat_mean);
 	same_bytes("feat_deviation", a->feat_deviation, b->feat_deviation, a->features,
 	           sizeof *a->feat_deviation);

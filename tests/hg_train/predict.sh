@@ -147,6 +147,19 @@ refused 'standardised alone' 'alone.h5: planted was standardised with other numb
   --predict alone.h5 --checkpoint best.h5 -o none.csv
 refused 'standardised for a model that was not' 'alone.h5: planted was standardised, the data of' \
   --predict alone.h5 --checkpoint gat.h5 -o none.csv
+# Classes with names, here the labels of a TU dataset, are named in tables and pages.
+awk 'BEGIN { for (g = 1; g <= 20; g++) {
+  for (i = 1; i <= 4; i++) { n++
+    print g >"tu_graph_indicator.txt"; print g % 2 >"tu_node_labels.txt"
+    if (i < 4) { print n ", " n + 1 >"tu_A.txt"; print n + 1 ", " n >"tu_A.txt" } }
+  print g % 2 ? 7 : -1 >"tu_graph_labels.txt" } }'
+"$convert" tu_A.txt --from tu --split random:0.6/0.2/0.2 -o tu.h5 >/dev/null || exit 1
+run 0 'training on names' --data tu.h5 --model gin --epochs 30 --save-best tu.model --html tu.html
+contains 'training on names' tu.html '<th title="-1">0</th><th title="7">1</th>'
+contains 'training on names' tu.html '<tr><th>1 <span class="soft">7</span></th>'
+run 0 'predict names' --predict tu.h5 --checkpoint tu.model -o tu.csv
+awk -F, 'NR > 1 && $2 != (NR % 2 ? -1 : 7) { print; bad = 1 } END { exit bad }' tu.csv >bad ||
+  fail 'predict names:' "$(head -n 3 bad)"
 # Several labels have probabilities and no class; real targets have values in their own units.
 run 0 'training on labels' --data pairs_of_labels.h5 --model gin --epochs 5 --save-best labels.h5
 run 0 'predict labels' --predict pairs_of_labels.h5 --checkpoint labels.h5 -o labels.csv

@@ -101,6 +101,14 @@ def datasets_are_read_and_trained_on():
     test = data.test_mask > 0
     found = (classes == data.label)[test].mean()
     check(abs(found - report["test_accuracy"]) < 1e-12, found, report["test_accuracy"])
+    named = Path(FOLDER) / "named.npz"
+    arrays = {"adj_shape": [3, 3], "adj_indptr": [0, 1, 2, 2], "adj_indices": [1, 0]}
+    words = ["rot", "gr\u00fcn"]
+    np.savez(named, labels=[0, 1, 1], class_names=np.array(words), **arrays)
+    check(hg.Dataset.load(named).class_names == words and data.class_names is None)
+    hg.Dataset.load(named).write_npz(named)
+    check(list(np.load(named)["class_names"]) == words)
+    check(hg.Dataset.load(named).class_names == words)
     edges = Path(FOLDER) / "edges.txt"
     edges.write_text("0 1\n1 2\n2 0\n")
     check(hg.Dataset.load(edges, format="edges").edges == 3)

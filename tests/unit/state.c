@@ -470,6 +470,15 @@ static void states_are_built_by_calls(void)
 	CHECK(s->columns == 2);
 	CHECK_OK(hg_state_set_columns(s, 0, NULL, NULL));
 	CHECK(s->columns == 0);
+	CHECK_OK(hg_state_set_class_names(s, "a\0b", 4));
+	CHECK(s->class_name_bytes == 4 && memcmp(s->class_name, "a\0b", 4) == 0);
+	CHECK_STATUS(hg_state_set_class_names(s, "a\0b", 3), HG_ERR_ARG);
+	CHECK_STATUS(hg_state_set_class_names(s, NULL, 3), HG_ERR_ARG);
+	CHECK_STATUS(hg_state_set_class_names(s, "a", -1), HG_ERR_ARG);
+	CHECK_STATUS(hg_state_set_class_names(NULL, NULL, 0), HG_ERR_ARG);
+	CHECK(s->class_name_bytes == 4);
+	CHECK_OK(hg_state_set_class_names(s, NULL, 0));
+	CHECK(!s->class_name);
 	hg_state_epoch epoch = {.step = 0};
 	CHECK_STATUS(hg_state_add_epoch(s, &epoch), HG_ERR_ARG);
 	epoch.step = 3;

@@ -125,6 +125,20 @@ static void print_features(const hg_dataset *d, const struct facts *f)
 	                      : "it may exceed 65504 if it is summed before it is scaled");
 }
 
+/* The names of the same classes. */
+static void print_names(const hg_dataset *d)
+{
+	if (!d->class_name)
+		return;
+	fputs("\n  called     ", stdout);
+	for (int32_t c = 0; c < d->classes && c < 12; c++) {
+		char *name = tool_printable(hg_dataset_class_name(d, c));
+		printf("%s%s", c ? ", " : "", name ? name : "?");
+		free(name);
+	}
+	printf("%s", d->classes > 12 ? ", ..." : "");
+}
+
 /* Print the sizes of the first twelve classes. */
 static void print_classes(const hg_dataset *d, const struct facts *f)
 {
@@ -136,6 +150,7 @@ static void print_classes(const hg_dataset *d, const struct facts *f)
 		printf(", %" PRId32 " of %" PRId32 " empty", f->empty, f->listed);
 	if (f->unlabelled)
 		printf(", %" PRId64 " unlabelled", f->unlabelled);
+	print_names(d);
 	putchar('\n');
 }
 
@@ -164,7 +179,7 @@ static void print_targets(const hg_dataset *d)
 }
 
 /* The names as an array, empty where there are none; NULL if memory ran out. */
-static json_t *names_json(const hg_dataset *d)
+static json_t *target_names_json(const hg_dataset *d)
 {
 	json_t *array = json_array();
 	char *names = d->target_names ? strdup(d->target_names) : NULL, *rest = names;
@@ -224,6 +239,17 @@ static int print_table(const char *path, const hg_dataset *d, const struct facts
 	return 1;
 }
 
+/* NULL: the classes have no names. */
+static json_t *names_json(const hg_dataset *d)
+{
+	json_t *names = d->class_name ? json_array() : NULL;
+	const char *at = d->class_name, *end = at + d->class_name_bytes;
+	for (; names && at < end; at += strlen(at) + 1)
+		if (json_array_append_new(names, json_string(at)) != 0)
+			break;
+	return names;
+}
+
 static int print_json(const char *path, const hg_dataset *d, const struct facts *f)
 {
 	json_t *classes = json_array();
@@ -232,7 +258,7 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 			break;
 	json_t *root = json_pack(
 	    "{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s?, s:s, s:I, s:f, s:f, s:i, "
-	    "s:I, s:o, s:o, s:I, s:{s:I, s:I, s:I}, s:i, s:b, s:b, s:o}",
+	    "s:I, s:o, s:o, s:I, s:{s:I, s:I, s:I}, s:i, s:b, s:b, s:o, s:o?}",
 	    "file", json_text(path), "name", json_text(d->name), "nodes", (json_int_t)d->nodes, "edges",
 	    (json_int_t)d->edges, "graphs", (json_int_t)d->graphs, "isolated", (json_int_t)f->isolated,
 	    "self_loops", (json_int_t)f->self_loops, "max_degree", (json_int_t)f->max_degree,
@@ -243,11 +269,11 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 	                     : "dense",
 	    "feature_dtype", hg_dtype_name(d->feat_dtype), "feature_entries", (json_int_t)f->stored,
 	    "feature_amax", d->feat_amax, "max_row_sum", f->max_sum, "classes", (int)d->classes,
-	    "targets", (json_int_t)d->targets, "target_names", names_json(d), "class_counts", classes,
-	    "unlabelled", (json_int_t)f->unlabelled, "split", "train", (json_int_t)f->train, "val",
-	    (json_int_t)f->val, "test", (json_int_t)f->test, "folds", (int)d->folds, "standardized",
-	    d->feat_mean != NULL, "reordered", d->order != NULL, "locality",
-	    locality_json(&f->locality));
+	    "targets", (json_int_t)d->targets, "target_names", target_names_json(d), "class_counts",
+	    classes, "unlabelled", (json_int_t)f->unlabelled, "split", "train", (json_int_t)f->train,
+	    "val", (json_int_t)f->val, "test", (json_int_t)f->test, "folds", (int)d->folds,
+	    "standardized", d->feat_mean != NULL, "reordered", d->order != NULL, "locality",
+	    locality_json(&f->locality), "class_names", names_json(d));
 	char *text = root && edge_facts_json(d, &f->edge, root) ? json_dumps(root, JSON_COMPACT) : NULL;
 	json_decref(root);
 	if (!text)

@@ -40,8 +40,14 @@ static hg_status take_classes(struct judged *j, hg_train *train, const hg_datase
 		return HG_OK;
 	}
 	j->confusion = calloc((size_t)(j->cols * j->cols) + 1, sizeof *j->confusion);
-	hg_status status =
-	    prediction && j->confusion ? hg_train_predict(train, prediction, NULL) : HG_ERR_NOMEM;
+	j->name = d->class_name ? malloc((size_t)d->class_name_bytes) : NULL;
+	if (j->name) {
+		memcpy(j->name, d->class_name, (size_t)d->class_name_bytes);
+		j->name_bytes = d->class_name_bytes;
+	}
+	hg_status status = prediction && j->confusion && !j->name == !d->class_name
+	                       ? hg_train_predict(train, prediction, NULL)
+	                       : HG_ERR_NOMEM;
 	for (int64_t i = 0; i < rows && status >= 0; i++) {
 		const int32_t truth = d->label[i], said = prediction[i];
 		if (truth < 0 || truth >= j->cols || (mask && !mask[i]))
@@ -133,6 +139,7 @@ hg_status judged_take(struct judged *j, hg_train *train, const hg_dataset *d, hg
 void judged_free(struct judged *j)
 {
 	free(j->confusion);
+	free(j->name);
 	free(j->counts);
 	free(j->area);
 	free(j->truth);

@@ -14,6 +14,8 @@ struct judged {
 	/* classes: [cols, cols] rows at class i that were predicted as class j; rows without a finite
 	 * logit are of no column, and missed counts them */
 	int64_t *confusion, missed;
+	char *name; /* of the classes, as in hg_dataset; NULL: they have none */
+	int64_t name_bytes;
 	/* labels: of each column true and false positives, false and true negatives */
 	int64_t (*counts)[4];
 	double *area; /* [cols] ROC-AUC; NaN: not defined */

@@ -1,6 +1,7 @@
 /* Classes: which are confused with which, and how well each of them is told. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "page.h"
 
@@ -19,6 +20,35 @@ static struct class_counts counts_of(const struct judged *j, int64_t c)
 		n.said += j->confusion[k * j->cols + c];
 	}
 	return n;
+}
+
+/* "3", or "3 Neural_Networks" where the classes have names. */
+static void print_name(FILE *out, const struct judged *j, int64_t c)
+{
+	const char *at = j->name, *end = at ? at + j->name_bytes : NULL;
+	(void)fprintf(out, "%lld", (long long)c);
+	for (int64_t k = 0; at < end && k < c; k++)
+		at += strlen(at) + 1;
+	if (at < end && *at) {
+		(void)fputs(" <span class=\"soft\">", out);
+		page_text(out, at);
+		(void)fputs("</span>", out);
+	}
+}
+
+/* The head of a column is its number, and the name shows when it is pointed at. */
+static void print_head(FILE *out, const struct judged *j, int64_t c)
+{
+	const char *at = j->name, *end = at ? at + j->name_bytes : NULL;
+	for (int64_t k = 0; at < end && k < c; k++)
+		at += strlen(at) + 1;
+	if (at < end) {
+		(void)fputs("<th title=\"", out);
+		page_text(out, at);
+		(void)fprintf(out, "\">%lld</th>", (long long)c);
+	} else {
+		(void)fprintf(out, "<th>%lld</th>", (long long)c);
+	}
 }
 
 static double ratio(double a, double b)
@@ -50,7 +80,9 @@ static void print_classes(FILE *out, const struct judged *j)
 		f1_sum += isfinite(f1) ? f1 : 0;
 		f1_count += isfinite(f1);
 		right += n.right;
-		(void)fprintf(out, "<tr><td>%lld</td>", (long long)c);
+		(void)fputs("<tr><td>", out);
+		print_name(out, j, c);
+		(void)fputs("</td>", out);
 		print_ratio(out, ratio((double)n.right, (double)n.said));
 		print_ratio(out, ratio((double)n.right, (double)n.support));
 		print_ratio(out, f1);
@@ -93,11 +125,13 @@ static void print_matrix(FILE *out, const struct judged *j)
 	            "<div class=\"scroll\"><table class=\"matrix\"><tr><th>true \\ predicted</th>",
 	            out);
 	for (int64_t k = 0; k < j->cols; k++)
-		(void)fprintf(out, "<th>%lld</th>", (long long)k);
+		print_head(out, j, k);
 	(void)fputs("</tr>\n", out);
 	for (int64_t i = 0; i < j->cols; i++) {
 		const struct class_counts n = counts_of(j, i);
-		(void)fprintf(out, "<tr><th>%lld</th>", (long long)i);
+		(void)fputs("<tr><th>", out);
+		print_name(out, j, i);
+		(void)fputs("</th>", out);
 		for (int64_t k = 0; k < j->cols; k++)
 			print_cell(out, j, i, k, n.support);
 		(void)fputs("</tr>\n", out);
@@ -136,8 +170,11 @@ static void print_mistakes(FILE *out, const struct judged *j)
 		    "</th></tr>\n",
 		    out);
 		for (int64_t m = 0; m < count && m < MISTAKES; m++) {
-			(void)fprintf(out, "<tr><td>%lld</td><td>%lld</td><td>%lld</td><td>",
-			              (long long)all[m].truth, (long long)all[m].said, (long long)all[m].count);
+			(void)fputs("<tr><td>", out);
+			print_name(out, j, all[m].truth);
+			(void)fputs("</td><td>", out);
+			print_name(out, j, all[m].said);
+			(void)fprintf(out, "</td><td>%lld</td><td>", (long long)all[m].count);
 			page_share(out, (double)all[m].count, (double)counts_of(j, all[m].truth).support);
 			(void)fputs("</td></tr>\n", out);
 		}

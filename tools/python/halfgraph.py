@@ -142,7 +142,8 @@ hg_train_data = _struct(
     ("targets", _ptr),
     ("target_cols", _i64),
     ("rows_normalized self_loops unweighted", _i32),
-    ("column_mean column_deviation", _ptr),
+    ("column_mean column_deviation class_name", _ptr),
+    ("class_name_bytes", _i64),
 )
 hg_step_info = _struct(
     "hg_step_info",
@@ -205,7 +206,8 @@ hg_dataset = _struct(
     ("folds", ct.c_int32),
     ("fold", _ptr),
     ("target_names", _text),
-    ("feat_mean feat_deviation", _ptr),
+    ("feat_mean feat_deviation class_name", _ptr),
+    ("class_name_bytes", _i64),
 )
 hg_import_config = _struct(
     "hg_import_config",
@@ -235,7 +237,8 @@ hg_prediction = _struct(
     ("of_graphs", _i32),
     ("id label logits probability embedding", _ptr),
     ("embedding_rows embedding_cols", _i64),
-    ("embedding_id", _ptr),
+    ("embedding_id class_name", _ptr),
+    ("class_name_bytes", _i64),
 )
 hg_predict_config = _struct(
     "hg_predict_config", ("size", _size), ("embed layer of_nodes prepare", _i32)
@@ -397,6 +400,11 @@ def _copy(pointer, shape, dtype):
     out = np.empty(shape, dtype)
     ct.memmove(out.ctypes.data, pointer, out.nbytes)
     return out
+
+
+def _texts(pointer, count):
+    """A list of texts that are one after the other in `count` bytes; None for NULL."""
+    return ct.string_at(pointer, count)[:-1].decode().split("\0") if pointer else None
 
 
 # ---- devices and their data ----
@@ -817,6 +825,11 @@ class Dataset:
         return names.decode().split("\n") if names else []
 
     @property
+    def class_names(self):
+        """The names of the classes, as a list; None where they have numbers only."""
+        return _texts(self.struct.class_name, self.struct.class_name_bytes)
+
+    @property
     def edge_index(self):
         """[2, m] int64: sources, then destinations."""
         row = np.repeat(np.arange(self.nodes), np.diff(self.rowptr))
@@ -1105,6 +1118,7 @@ class Prediction:
         logits         [rows, classes] float32; of targets the predicted values
         embeddings     [rows, columns] float32, if they were asked for
         embedding_ids  [rows of embeddings] int64, where these are nodes and the rows are graphs
+        class_names    a list: the names of the classes
     """
 
     def __init__(self, p):
@@ -1116,6 +1130,7 @@ class Prediction:
         self.probabilities = _copy(p.probability, shape, np.float32)
         self.embeddings = _copy(p.embedding, inner, np.float32)
         self.embedding_ids = _copy(p.embedding_id, p.embedding_rows, np.int64)
+        self.class_names = _texts(p.class_name, p.class_name_bytes)
 
 
 class Predictor:
