@@ -47,7 +47,7 @@ function(check_links page)
   endwhile()
 endfunction()
 
-set(guides guide install first-program own-model own-loop data check tasks predict diagnosis
+set(guides guide install first-program own-model own-loop data check tasks predict weights diagnosis
   performance numerics python models)
 set(shown)
 check_length(README.md 150)
