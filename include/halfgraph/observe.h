@@ -14,8 +14,8 @@
  *           skipped because a gradient is not finite: then what went wrong first can be read.
  * Memory    2.7 kB of device memory per tensor (hg_plan_info.observer_bytes). Tensors stay longer
  *           than the step needs them, so that fewer inspections see all of them, while the arena
- *           grows by at most a 20th.
- * Cost      2 to 4 launches per step that find nothing to do (1 where all tensors stay); in an
+ *           grows by at most a 20th, or by 512 kB if that is more.
+ * Cost      1 to 4 launches per step that find nothing to do (1 where all tensors stay); in an
  *           inspected step, one pass over all tensors.
  * Sums      Sums in f16 (policies fp16-discretized and fp16-naive) may lose addends that are small
  *           against the sum (swamping): 32 rows are summed once more in f64, the 16 longest among
@@ -30,7 +30,8 @@
 HG_EXTERN_C_BEGIN
 
 /** Chooses how long tensors stay for the observer. Call it before hg_tape_compile; without it the
- * arena grows by at most a 20th. All tensors are inspected in any case.
+ * arena grows by at most a 20th, or by 512 kB if that is more. All tensors are inspected in any
+ * case.
  * @param tape  the tape.
  * @param on    1: all values and gradients stay to the end of a step if the device has room, which
  *              about doubles the arena; 0: none stays longer than the step needs it, and more

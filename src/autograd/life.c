@@ -28,6 +28,7 @@ hg_status hg_tape_create(hg_params *params, hg_mode mode, hg_tape **tape)
 	made->recording.tag = next_tag(params);
 	made->recording.scope = "";
 	made->plan.output = -1;
+	made->observing.spare = HG__ROOM_SPARE;
 	*tape = made;
 	return HG_OK;
 }

@@ -14,7 +14,7 @@
 #include "autograd/tape.h"
 #include "halfgraph/observe.h"
 
-/* The observer may take a 20th of the arena that the step needs. */
+/* The observer may take a 20th of the arena that the step needs (or `spare`, observe.h). */
 #define STAY_SHARE 20
 
 void hg_tape_observe(hg_tape *tape, int on)
@@ -109,7 +109,8 @@ hg_status hg__tape_place(hg_tape *tape)
 		return HG_OK;
 	if (tape->observing.room == HG__ROOM_ALL)
 		return place_stretch(tape, -1, end);
-	const size_t limit = tape->plan.arena_bytes + tape->plan.arena_bytes / STAY_SHARE;
+	const size_t needed = tape->plan.arena_bytes,
+	             limit = needed + hg__larger(needed / STAY_SHARE, tape->observing.spare);
 	for (int32_t from = -1; from < end;)
 		HG__TRY(find_stretch(tape, from, limit, &from));
 	return HG_OK;

@@ -26,7 +26,7 @@ struct rig {
 };
 
 /* How much stays in memory for the observer, an argument of hg_tape_observe. LITTLE_STAYS is the
- * default, for which it is not called. */
+ * default of large tapes, for which it is not called. */
 enum { NOTHING_STAYS = 0, ALL_STAYS = 1, LITTLE_STAYS = 2, ROOMS };
 
 static void rig_open(struct rig *r, hg_context *ctx, const char *model, hg_policy policy, int stays)
@@ -39,6 +39,7 @@ static void rig_open(struct rig *r, hg_context *ctx, const char *model, hg_polic
 	bench_open(&r->b, ctx, policy, HG_TRAIN);
 	if (stays != LITTLE_STAYS)
 		hg_tape_observe(r->b.tape, stays);
+	r->b.tape->observing.spare = 0; /* in which all of these tapes would fit */
 	input.graph = r->b.graph = ring(ctx, N);
 	input.x = r->x = random_tensor(&r->b, policy.state, N, D, 1.0);
 	const hg_tensor *labels = label_tensor(&r->b, N, CLASSES);
@@ -499,6 +500,31 @@ static void observer_takes_little_memory(void)
 		}
 }
 
+/* By default a small tape keeps all tensors, as far as that takes no more than HG__ROOM_SPARE. */
+static void small_tape_is_inspected_once(void)
+{
+	for (int spare = 0; spare < 2; spare++) {
+		struct bench b;
+		hg_optim *optim = NULL;
+		hg_step *step = NULL;
+		hg_observer o = HG_OBSERVER_INIT;
+		hg_optim_config adam = HG_OPTIM_CONFIG_INIT;
+		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		CHECK(b.tape->observing.spare == HG__ROOM_SPARE);
+		b.tape->observing.spare *= (size_t)spare;
+		b.graph = ring(b.ctx, N);
+		CHECK_OK(hg_tape_compile(b.tape, gcn(&b, b.tape, random_tensor(&b, HG_F16, N, D, 1.0),
+		                                     label_tensor(&b, N, CLASSES), NULL)));
+		CHECK_OK(hg_optim_create(b.params, &adam, &optim));
+		CHECK_OK(hg_step_create(b.tape, optim, NULL, &step));
+		CHECK_OK(hg_step_observer(step, &o));
+		CHECK(o.whole == spare && (o.inspections == 1) == spare);
+		hg_step_free(step);
+		hg_optim_free(optim);
+		bench_close(&b);
+	}
+}
+
 /* Makes, runs and reads a step with sums in halves, which uses everything that an observer has. */
 static hg_status make_run_and_read(hg_context *ctx)
 {
@@ -546,6 +572,7 @@ int main(int argc, char **argv)
 	    TEST(swamped_sum_is_observed),
 	    TEST(tensors_stay_only_where_there_is_memory),
 	    TEST(observer_takes_little_memory),
+	    TEST(small_tape_is_inspected_once),
 	    TEST(failed_allocations_are_reported),
 	};
 	return RUN_TESTS(argc, argv, cases);
