@@ -34,8 +34,8 @@ typedef struct hg_batches hg_batches;
 /** What batches are made of. Start from HG_BATCHES_CONFIG_INIT. */
 typedef struct hg_batches_config {
 	size_t size;
-	/** the graph, of G graphs (hg_graph_set_batch; G = 1 without a batch), and features; read by
-	 * hg_batches_create */
+	/** the graph, of G graphs (hg_graph_set_batch; G = 1 without a batch), features and, if there
+	 * are any, attributes of edges; read by hg_batches_create */
 	hg_model_input input;
 	/** tensors [G, any] of any type that give each batch the rows of its graphs: labels, targets,
 	 * masks; NULL: none. Read by hg_batches_create */
@@ -45,15 +45,16 @@ typedef struct hg_batches_config {
 	uint64_t seed;         /**< of the orders */
 } hg_batches_config;
 /** An empty hg_batches_config with its sizes set. */
-#define HG_BATCHES_CONFIG_INIT  \
-	HG__INIT(hg_batches_config, \
-	         HG__SET(input.size, sizeof(hg_model_input)) HG__SET(input.x_amax, -1.0))
+#define HG_BATCHES_CONFIG_INIT                                              \
+	HG__INIT(hg_batches_config, HG__SET(input.size, sizeof(hg_model_input)) \
+	                                HG__SET(input.x_amax, -1.0) HG__SET(input.edge_amax, -1.0))
 
 /** One batch: graphs k_0, k_1, .. of the dataset, in this order. */
 typedef struct hg_batch {
 	size_t size;
-	/** a block-diagonal graph that is a batch of `graphs` graphs, with features of the type of the
-	 * dataset's; x_amax is that of the dataset. All of it is borrowed */
+	/** a block-diagonal graph that is a batch of `graphs` graphs, with features and attributes of
+	 * edges of the types of the dataset's; x_amax and edge_amax are those of the dataset. All of it
+	 * is borrowed */
 	hg_model_input input;
 	const hg_tensor *row[HG_BATCH_ROWS]; /**< row j is that of graph k_j; borrowed */
 	const int64_t *graph;                /**< host [graphs]: k_0, k_1, ..; borrowed */
@@ -64,14 +65,14 @@ typedef struct hg_batch {
 
 /** Creates batches.
  *
- * Cost      Host memory: a copy of graph, features and rows.
+ * Cost      Host memory: a copy of graph, features, attributes of edges and rows.
  * @param context  the context.
  * @param config   what to make them of.
  * @param batches  receives the batches, owned by the caller; NULL on failure.
  * @return HG_OK; HG_ERR_ARG (a pointer is NULL, a size is not set, `graphs` is below 1, no graph is
  *         chosen, or graph, features or rows are missing or of another context); HG_ERR_SHAPE
- *         (the graph is not square, features do not have a row for each node, or a tensor of
- *         `row` none for each graph); HG_ERR_NOMEM; HG_ERR_DEVICE. */
+ *         (the graph is not square, features do not have a row for each node, edge_x none
+ *         for each edge, or a tensor of `row` none for each graph); HG_ERR_NOMEM; HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_batches_create(hg_context *context,
                                                 const hg_batches_config *config,
                                                 hg_batches **batches);

@@ -10,6 +10,18 @@
 
 /* ---- what the caller gives ---- */
 
+static hg_status check_edges(hg_context *ctx, const hg_model_input *in)
+{
+	const long long rows = (long long)hg_tensor_rows(in->edge_x),
+	                edges = (long long)hg_graph_edges(in->graph);
+	if (in->edge_x && hg_tensor_context(in->edge_x) != ctx)
+		return hg__fail(ctx, HG_ERR_ARG, "batches: edge_x is of another context");
+	if (in->edge_x && rows != edges)
+		return hg__fail(ctx, HG_ERR_SHAPE,
+		                "batches: edge_x has %lld rows, the graph has %lld edges", rows, edges);
+	return HG_OK;
+}
+
 static hg_status check_input(hg_context *ctx, const hg_model_input *in)
 {
 	if (!in->graph || hg_graph_context(in->graph) != ctx)
@@ -31,7 +43,7 @@ static hg_status check_input(hg_context *ctx, const hg_model_input *in)
 	if (rows != nodes)
 		return hg__fail(ctx, HG_ERR_SHAPE,
 		                "batches: features have %lld rows, the graph has %lld nodes", rows, nodes);
-	return HG_OK;
+	return check_edges(ctx, in);
 }
 
 static hg_status check_rows(hg_context *ctx, const hg_batches_config *c)
@@ -128,6 +140,10 @@ static hg_status dataset_fetch(hg_batches *b, const hg_batches_config *c)
 		HG__TRY(table_fetch(b->ctx, in->x, &b->dense));
 	}
 	b->x_amax = in->x_amax >= 0.0 || in->x_sparse ? in->x_amax : table_amax(&b->dense);
+	b->has_edges = in->edge_x != NULL;
+	if (in->edge_x)
+		HG__TRY(table_fetch(b->ctx, in->edge_x, &b->edge));
+	b->edge_amax = in->edge_amax >= 0.0 || !in->edge_x ? in->edge_amax : table_amax(&b->edge);
 	for (int k = 0; k < HG_BATCH_ROWS; k++)
 		if (c->row[k])
 			HG__TRY(table_fetch(b->ctx, c->row[k], &b->row[k]));
@@ -194,6 +210,7 @@ void hg_batches_free(hg_batches *b)
 	                                      &b->chosen,
 	                                      &b->order,
 	                                      &b->dense.data,
+	                                      &b->edge.data,
 	                                      &b->stage.rowptr,
 	                                      &b->stage.col,
 	                                      &b->stage.weight,

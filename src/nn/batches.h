@@ -34,7 +34,9 @@ struct hg_batches {
 	int is_sparse;
 	int64_t features; /* columns */
 	struct hg__table dense;
-	double x_amax;
+	struct hg__table edge; /* attributes of edges, in CSR order */
+	int has_edges;
+	double x_amax, edge_amax;
 	struct hg__table row[HG_BATCH_ROWS]; /* rows 0: none */
 	/* Graphs that take part: their numbers, and their order in one epoch. */
 	int64_t count;
@@ -43,7 +45,7 @@ struct hg_batches {
 	/* The batch in place, and the arrays in which it was put together. */
 	hg_batch batch;
 	hg_graph *batch_graph, *batch_sparse;
-	hg_tensor *batch_dense, *batch_row[HG_BATCH_ROWS];
+	hg_tensor *batch_dense, *batch_edge, *batch_row[HG_BATCH_ROWS];
 	struct hg__stage stage, sparse_stage;
 	struct hg__buffer stage_ptr, stage_id, stage_table;
 };

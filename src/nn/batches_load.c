@@ -10,8 +10,9 @@ void hg__batches_drop(hg_batches *b)
 	hg_graph_free(b->batch_graph);
 	hg_graph_free(b->batch_sparse);
 	hg_tensor_free(b->batch_dense);
+	hg_tensor_free(b->batch_edge);
 	b->batch_graph = b->batch_sparse = NULL;
-	b->batch_dense = NULL;
+	b->batch_dense = b->batch_edge = NULL;
 	for (int k = 0; k < HG_BATCH_ROWS; k++) {
 		hg_tensor_free(b->batch_row[k]);
 		b->batch_row[k] = NULL;
@@ -139,8 +140,18 @@ static hg_status sparse_load(hg_batches *b, const struct sizes *s)
 
 /* ---- tensors ---- */
 
-/* ptr: the rows of each graph; NULL: graph g has row g. */
-static hg_status table_load(hg_batches *b, const struct hg__table *from, const int64_t *ptr,
+/* What the rows of a table are. */
+enum rows_of { ROWS_OF_NODES, ROWS_OF_EDGES, ROWS_OF_GRAPHS };
+
+/* The rows of graph g in a table: *first to the one before the result. */
+static int64_t rows_of(const hg_batches *b, enum rows_of what, int64_t g, int64_t *first)
+{
+	const int64_t *ptr = b->ptr.data, *rowptr = b->graph.rowptr;
+	*first = what == ROWS_OF_NODES ? ptr[g] : what == ROWS_OF_EDGES ? rowptr[ptr[g]] : g;
+	return what == ROWS_OF_NODES ? ptr[g + 1] : what == ROWS_OF_EDGES ? rowptr[ptr[g + 1]] : g + 1;
+}
+
+static hg_status table_load(hg_batches *b, const struct hg__table *from, enum rows_of what,
                             int64_t rows, hg_tensor **tensor)
 {
 	const size_t row_bytes = (size_t)from->cols * hg_dtype_size(from->dtype);
@@ -148,8 +159,9 @@ static hg_status table_load(hg_batches *b, const struct hg__table *from, const i
 		HG__TRY(grow(b->ctx, rows, row_bytes, &b->stage_table));
 	char *at = b->stage_table.data;
 	for (int64_t k = 0; k < b->batch.graphs; k++) {
-		const int64_t g = b->batch.graph[k], first = ptr ? ptr[g] : g;
-		const size_t bytes = (size_t)(ptr ? ptr[g + 1] - ptr[g] : 1) * row_bytes;
+		int64_t first;
+		const int64_t end = rows_of(b, what, b->batch.graph[k], &first);
+		const size_t bytes = (size_t)(end - first) * row_bytes;
 		if (bytes)
 			memcpy(at, (const char *)from->data.data + (size_t)first * row_bytes, bytes);
 		at += bytes;
@@ -170,10 +182,12 @@ static hg_status batch_make(hg_batches *b)
 		                (long long)b->batch.graphs, (long long)s.nodes);
 	HG__TRY(graph_load(b, &s));
 	HG__TRY(b->is_sparse ? sparse_load(b, &s)
-	                     : table_load(b, &b->dense, b->ptr.data, s.nodes, &b->batch_dense));
+	                     : table_load(b, &b->dense, ROWS_OF_NODES, s.nodes, &b->batch_dense));
+	if (b->has_edges)
+		HG__TRY(table_load(b, &b->edge, ROWS_OF_EDGES, s.edges, &b->batch_edge));
 	for (int k = 0; k < HG_BATCH_ROWS; k++)
 		if (b->row[k].rows)
-			HG__TRY(table_load(b, &b->row[k], NULL, b->batch.graphs, &b->batch_row[k]));
+			HG__TRY(table_load(b, &b->row[k], ROWS_OF_GRAPHS, b->batch.graphs, &b->batch_row[k]));
 	return HG_OK;
 }
 
@@ -216,7 +230,9 @@ hg_status hg_batches_load(hg_batches *b, int64_t epoch, int64_t k, hg_batch *bat
 	                                  .graph = b->batch_graph,
 	                                  .x = b->batch_dense,
 	                                  .x_sparse = b->batch_sparse,
-	                                  .x_amax = b->x_amax};
+	                                  .x_amax = b->x_amax,
+	                                  .edge_x = b->batch_edge,
+	                                  .edge_amax = b->edge_amax};
 	for (int i = 0; i < HG_BATCH_ROWS; i++)
 		b->batch.row[i] = b->batch_row[i];
 	return hg__struct_write(batch, &b->batch, sizeof b->batch) ? HG_OK : HG_ERR_ARG;

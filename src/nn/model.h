@@ -58,6 +58,9 @@ struct hg__model_kind {
 #include "nn/models.def"
 #undef HG_MODEL
 
+/* record.c: does it read attributes of edges? */
+int hg__model_reads_edges(const hg_model *model);
+
 /* NULL if there is no model of this name. name may be NULL. */
 const struct hg__model_kind *hg__model_find(const char *name);
 

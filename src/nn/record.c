@@ -31,7 +31,7 @@ static hg_status check_shapes(const hg_model *model, hg_tape *tape, const hg_gra
 	return HG_OK;
 }
 
-static int reads_edges(const hg_model *model)
+int hg__model_reads_edges(const hg_model *model)
 {
 	return model->kind->info.edge_features && model->config.edge_features > 0;
 }
@@ -41,7 +41,7 @@ static hg_status edges_check(const hg_model *model, hg_tape *tape, const hg_mode
 	const char *name = model->config.name;
 	const long long want = (long long)model->config.edge_features,
 	                edges = (long long)hg_graph_edges(input->graph);
-	if (!reads_edges(model))
+	if (!hg__model_reads_edges(model))
 		return HG_OK;
 	if (!input->edge_x)
 		return hg__tape_fail(tape, HG_ERR_ARG,
@@ -250,7 +250,7 @@ static hg_var record(hg_model *model, hg_tape *tape, const hg_model_input *input
 		return invalid;
 	if (hg__tape_stick(tape, features_record(model, tape, &ours, &x)) < 0)
 		return invalid;
-	const hg_var edges = reads_edges(model)
+	const hg_var edges = hg__model_reads_edges(model)
 	                         ? hg_tape_input(tape, ours.edge_x, "edge features", ours.edge_amax)
 	                         : HG_NONE;
 	return layers_record(model, tape, ours.graph, x, edges, values);
@@ -309,7 +309,7 @@ static hg_status check_on(const hg_model *model, hg_tape *tape, hg_graph *graph,
 	if (index < 0)
 		return hg__tape_fail(tape, HG_ERR_ARG, "%s: x is not a variable of this tape",
 		                     model->config.name);
-	if (reads_edges(model))
+	if (hg__model_reads_edges(model))
 		return hg__tape_fail(
 		    tape, HG_ERR_ARG,
 		    "%s: hg_model_record_on gives no attributes of edges, which this model "

@@ -77,11 +77,6 @@ static hg_status config_check(hg_context *ctx, const hg_train_config *c, const h
 	if (c->batch_graphs < 0)
 		return hg__fail(ctx, HG_ERR_ARG, "train: batch_graphs is %lld, expected at least 0",
 		                (long long)c->batch_graphs);
-	if (c->batch_graphs && c->model.edge_features)
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
-		                "train: batch_graphs is %lld, but batches have no attributes of edges, "
-		                "which %s reads: expected 0",
-		                (long long)c->batch_graphs, c->model.name ? c->model.name : "the model");
 	if (c->batch_graphs && c->model.readout < 0)
 		return hg__fail(ctx, HG_ERR_ARG,
 		                "train: batch_graphs is %lld, but only a graph task (model.readout) has "

@@ -1,6 +1,7 @@
 /* The batches of a training run: what is learnt of them, and which one is in place. */
 #include <string.h>
 
+#include "nn/model.h"
 #include "nn/train.h"
 
 /* The tensors that a step reads of what is learnt: rows of hg_batches_config. */
@@ -11,6 +12,8 @@ static hg_status batches_make(hg_train *t, const hg_train_data *d, uint8_t *chos
 	hg_batches_config c = HG_BATCHES_CONFIG_INIT;
 	hg__truth_choose(&t->truth, d, chosen);
 	c.input = t->input;
+	if (!hg__model_reads_edges(t->model))
+		c.input.edge_x = NULL;
 	c.row[ROW_TRUTH] = t->truth.label ? t->truth.label : t->truth.target;
 	c.row[ROW_MASK] = t->truth.mask[HG__SPLIT_TRAIN];
 	c.chosen = chosen;

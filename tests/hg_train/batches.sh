@@ -74,6 +74,7 @@ if [ -f "$zinc" ]; then
   "$convert" "$zinc" --split random:0.05/0.02/0.02 -o zinc.h5 >out 2>err ||
     fail 'zinc:' "$(cat err)"
   check zinc zinc.h5 --model gin --task regression --metric mae --batch-size 128
+  check 'zinc with edges' zinc.h5 --model gine --task regression --metric mae --batch-size 128
 else
   echo 'skipped  zinc: there is no HG_DATA'
 fi

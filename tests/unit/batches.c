@@ -180,6 +180,19 @@ static void check_features(const hg_batch *batch, const struct many_device *own,
 	      0);
 }
 
+static void check_attributes(const hg_batch *batch, const struct many_device *own)
+{
+	static float found[MG_EDGES * MG_ATTRIBUTES], expected[MG_EDGES * MG_ATTRIBUTES];
+	const int64_t m = hg_graph_edges(batch->input.graph);
+	CHECK_EQ_I(hg_tensor_rows(batch->input.edge_x), m);
+	CHECK_EQ_I(hg_tensor_cols(batch->input.edge_x), MG_ATTRIBUTES);
+	CHECK(hg_tensor_dtype(batch->input.edge_x) == hg_tensor_dtype(own->edge_x));
+	CHECK_OK(hg_tensor_download(batch->input.edge_x, found, HG_F32));
+	CHECK_OK(hg_tensor_download(own->edge_x, expected, HG_F32));
+	CHECK(memcmp(found, expected, (size_t)(m * MG_ATTRIBUTES) * sizeof(float)) == 0);
+	CHECK(batch->input.edge_amax >= 0.0);
+}
+
 static void check_batch(hg_context *ctx, const struct many_graphs *g, const hg_batch *batch,
                         int variant)
 {
@@ -193,6 +206,7 @@ static void check_batch(hg_context *ctx, const struct many_graphs *g, const hg_b
 	check_blocks(batch->input.graph, &own);
 	check_facts(batch->input.graph, &device);
 	check_features(batch, &device, variant);
+	check_attributes(batch, &device);
 	CHECK(batch->row[1] == NULL && batch->row[3] == NULL);
 	CHECK_OK(hg_tensor_download(batch->row[0], label, HG_I32));
 	CHECK_OK(hg_tensor_download(batch->row[2], target, HG_F32));
@@ -255,6 +269,7 @@ static void pass_run(struct pass *p, hg_context *ctx, const char *name, const ch
 	c.hidden = 8;
 	c.heads = 1;
 	c.readout = HG_REDUCE_MEAN;
+	c.edge_features = hg_model_get_info(name)->edge_features ? MG_ATTRIBUTES : 0;
 	c.dropout = 0.0f;
 	c.attention_dropout = 0.0f;
 	CHECK_OK(hg_params_create(ctx, &precision, &p->params));
@@ -344,10 +359,10 @@ static void bad_arguments_are_refused(void)
 	hg_batches_config good = HG_BATCHES_CONFIG_INIT, c;
 	good.input = many_input(&d);
 	good.graphs = 4;
-	static const char *const parts[] = {"graphs is 0", "none of 41",  "input.graph", "neither",
-	                                    "both",        "row[3] has",  "row[2] is",   "another",
-	                                    "size is not", "config.input"};
-	for (int k = 0; k < 10; k++) {
+	static const char *const parts[] = {"graphs is 0", "none of 41",   "input.graph", "neither",
+	                                    "both",        "row[3] has",   "row[2] is",   "another",
+	                                    "size is not", "config.input", "edge_x has",  "edge_x is"};
+	for (int k = 0; k < 12; k++) {
 		c = good;
 		c.graphs = k == 0 ? 0 : 4;
 		c.chosen = k == 1 ? none : NULL;
@@ -360,7 +375,8 @@ static void bad_arguments_are_refused(void)
 			c.input.x = NULL;
 		c.size = k == 8 ? 0 : c.size;
 		c.input.size = k == 9 ? 8 : c.input.size;
-		CHECK_STATUS(hg_batches_create(ctx, &c, &b), k == 5 ? HG_ERR_SHAPE : HG_ERR_ARG);
+		c.input.edge_x = k == 10 ? d.x : k == 11 ? other.edge_x : NULL;
+		CHECK_STATUS(hg_batches_create(ctx, &c, &b), k == 5 || k == 10 ? HG_ERR_SHAPE : HG_ERR_ARG);
 		CHECK_CONTAINS(hg_context_error(ctx), parts[k]);
 		CHECK(b == NULL);
 	}

@@ -11,7 +11,14 @@
  * the features of its nodes tell, its target is their number. Some graphs are empty, some have one
  * node, some no edge. */
 
-enum { MG_GRAPHS = 41, MG_NODES = 400, MG_EDGES = 4000, MG_FEATURES = 6, MG_CLASSES = 3 };
+enum {
+	MG_GRAPHS = 41,
+	MG_NODES = 400,
+	MG_EDGES = 4000,
+	MG_FEATURES = 6,
+	MG_CLASSES = 3,
+	MG_ATTRIBUTES = 2 /* of an edge: its weight, and 1 less than that */
+};
 
 struct many_graphs {
 	int64_t graphs, nodes, m;
@@ -72,7 +79,7 @@ static inline void many_graphs_make(struct many_graphs *g, int symmetric, int od
 /* On a device: all graphs, or those that are listed, as one batch. */
 struct many_device {
 	hg_graph *graph, *x_sparse;
-	hg_tensor *x, *label, *target;
+	hg_tensor *x, *label, *target, *edge_x;
 };
 
 enum { MG_WEIGHTED = 1, MG_SPARSE = 2, MG_F32 = 4, MG_VARIANTS = 8 };
@@ -124,6 +131,16 @@ static inline hg_status many_tensor(hg_context *ctx, hg_dtype dtype, int64_t row
 	return status < 0 ? status : hg_tensor_upload(*tensor, host, from);
 }
 
+static inline const float *many_attributes(const struct many_graphs *g)
+{
+	static float edge_x[MG_EDGES * MG_ATTRIBUTES];
+	for (int64_t e = 0; e < g->m; e++) {
+		edge_x[MG_ATTRIBUTES * e] = g->weight[e];
+		edge_x[MG_ATTRIBUTES * e + 1] = g->weight[e] - 1.0f;
+	}
+	return edge_x;
+}
+
 /* Returns the first error: allocations may fail. many_close frees what there is. */
 static inline hg_status many_open(hg_context *ctx, const struct many_graphs *g, int variant,
                                   struct many_device *d)
@@ -140,6 +157,9 @@ static inline hg_status many_open(hg_context *ctx, const struct many_graphs *g, 
 		                                      MG_FEATURES, g->x, HG_F32, &d->x);
 	if (s >= 0)
 		s = many_tensor(ctx, HG_I32, g->graphs, 1, g->label, HG_I32, &d->label);
+	if (s >= 0)
+		s = many_tensor(ctx, variant & MG_F32 ? HG_F32 : HG_F16, g->m, MG_ATTRIBUTES,
+		                many_attributes(g), HG_F32, &d->edge_x);
 	return s < 0 ? s : many_tensor(ctx, HG_F32, g->graphs, 2, g->target, HG_F32, &d->target);
 }
 
@@ -150,6 +170,7 @@ static inline void many_close(struct many_device *d)
 	hg_tensor_free(d->x);
 	hg_tensor_free(d->label);
 	hg_tensor_free(d->target);
+	hg_tensor_free(d->edge_x);
 	memset(d, 0, sizeof *d);
 }
 
@@ -159,6 +180,7 @@ static inline hg_model_input many_input(const struct many_device *d)
 	in.graph = d->graph;
 	in.x = d->x;
 	in.x_sparse = d->x_sparse;
+	in.edge_x = d->edge_x;
 	return in;
 }
 
