@@ -301,7 +301,11 @@ struct hg__head_dot_back_args {
  *
  * shift: X is 2^shift times what is stored. mean and rstd are then those of the stored numbers
  * (with eps 4^-shift), running statistics those of X. The bits are those of shift 0, except where
- * the stored numbers underflow. */
+ * the stored numbers underflow.
+ *
+ * live: the number of rows that count, in device memory, so that matrices of one shape may hold
+ * batches of different sizes. Rows from *live on do not change the statistics, and there Y is 0. In
+ * [0, rows]; NULL: all rows count. Without `train` it must be NULL. */
 struct hg__batch_norm_args {
 	struct hg__mat x, gamma, beta, y, mean, rstd, running_mean, running_var;
 	float momentum, eps;
@@ -309,6 +313,7 @@ struct hg__batch_norm_args {
 	/* Device memory; a value other than 0 leaves the running statistics unchanged (kernels/step.h).
 	 * NULL is the same as 0. */
 	const int32_t *stop;
+	const int64_t *live;
 };
 /* The gradients of batch normalisation, with xhat = (X - mean) * rstd:
  *
@@ -317,10 +322,12 @@ struct hg__batch_norm_args {
  *
  * With relu, dY counts where gamma * xhat + beta > 0. That is recomputed exactly as in the forward
  * pass, since X is read anyway; only then is beta needed. shift, mean and rstd are as above. dX is
- * the gradient of X, not of the stored numbers. */
+ * the gradient of X, not of the stored numbers. live: as above; rows from *live on do not count in
+ * the sums, and there dX is 0. */
 struct hg__batch_norm_back_args {
 	struct hg__mat x, gamma, mean, rstd, dy, dx, dgamma, dbeta, beta;
 	int relu, shift;
+	const int64_t *live;
 };
 /* Layer normalisation: the same along each row; mean, rstd f32 [rows, 1]. */
 struct hg__layer_norm_args {
@@ -340,7 +347,8 @@ struct hg__readout_args {
 	hg_reduce reduce;
 };
 /* The gradient of readout: dX[i, c] = dY[g, c] (SUM), dY[g, c] / size (MEAN), dY[g, c] where
- * arg[g, c] == i - ptr[g], else 0 (MAX). id: the graph of each row. */
+ * arg[g, c] == i - ptr[g], else 0 (MAX). id: the graph of each row; below 0: the row belongs to
+ * none, and its dX is 0. */
 struct hg__readout_back_args {
 	const int64_t *ptr;
 	const int32_t *id;

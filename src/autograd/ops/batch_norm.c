@@ -31,6 +31,8 @@
  * Errors    HG_ERR_SHAPE gamma, beta or a buffer not [1, d];  HG_ERR_DTYPE gamma, beta not f32;
  *           HG_ERR_ARG an operand or a buffer is missing, momentum outside [0, 1], eps not
  *           positive.
+ * Live      On a tape of which only the first rows of nodes count (hg__tape_live), n is their
+ *           number; other rows of Y and dX are 0. The bounds hold, since n is not larger then.
  * Source    Ioffe, Szegedy 2015. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
@@ -135,7 +137,8 @@ static hg_status forward(const struct hg__call *c)
 	                                         .train = c->mode == HG_TRAIN,
 	                                         .relu = attr.relu,
 	                                         .shift = c->shift[X],
-	                                         .stop = c->stop};
+	                                         .stop = c->stop,
+	                                         .live = c->live};
 	return HG__RUN(c, batch_norm, &args);
 }
 
@@ -154,7 +157,8 @@ static hg_status backward(const struct hg__call *c)
 	    .dbeta = c->din[BETA].data ? c->din[BETA] : hg__mat_row(c->aux[GRADIENTS], 1),
 	    .beta = c->in[BETA],
 	    .relu = attr_of(c->node).relu,
-	    .shift = c->shift[X]};
+	    .shift = c->shift[X],
+	    .live = c->live};
 	return HG__RUN(c, batch_norm_back, &args);
 }
 

@@ -45,6 +45,12 @@ static void sum_squares(const void *env, int64_t r0, int64_t r1, int64_t c0, int
 	}
 }
 
+/* The rows that count. */
+static int64_t rows_of(const int64_t *live, const struct hg__mat *x)
+{
+	return live ? hg__min(*live, x->rows) : x->rows;
+}
+
 /* Computes mean and rstd of each column of the batch, and updates the running statistics:
  *
  *     running <- (1 - momentum) running + momentum (mean, var n / (n - 1))
@@ -52,17 +58,17 @@ static void sum_squares(const void *env, int64_t r0, int64_t r1, int64_t c0, int
  * A column whose mean or variance is not finite does not change its running statistics. */
 static hg_status batch_statistics(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
-	const int64_t cols = a->x.cols;
-	const float n = (float)a->x.rows, unbiased = n > 1.0f ? n / (n - 1.0f) : 1.0f,
+	const int64_t cols = a->x.cols, rows = rows_of(a->live, &a->x);
+	const float n = (float)rows, unbiased = n > 1.0f ? n / (n - 1.0f) : 1.0f,
 	            unit = ldexpf(1.0f, a->shift), eps = a->eps / (unit * unit);
 	float *mean = a->mean.data, *rstd = a->rstd.data, *running_mean = a->running_mean.data,
 	      *running_var = a->running_var.data;
 	const struct batch_norm_stats s = {&a->x, NULL, mean, NULL, NULL, NULL};
 	const int stopped = a->stop && *a->stop;
-	HG__TRY(HG__CPU(columns)(ctx, a->x.rows, cols, sum_x, &s, mean, NULL));
+	HG__TRY(HG__CPU(columns)(ctx, rows, cols, sum_x, &s, mean, NULL));
 	for (int64_t c = 0; c < cols; c++)
 		mean[c] /= n;
-	HG__TRY(HG__CPU(columns)(ctx, a->x.rows, cols, sum_squares, &s, rstd, NULL));
+	HG__TRY(HG__CPU(columns)(ctx, rows, cols, sum_squares, &s, rstd, NULL));
 	for (int64_t c = 0; c < cols; c++) {
 		const float var = rstd[c] / n;
 		rstd[c] = 1.0f / sqrtf(var + eps);
@@ -113,6 +119,15 @@ static void batch_norm_row(const struct hg__batch_norm_args *a, int64_t row, con
 	}
 }
 
+/* A row that does not count. */
+static void zero_row(const struct hg__mat *y, int64_t row)
+{
+	for (int64_t col = 0; col < y->cols; col += HG__WIDTH) {
+		const float zeros[HG__WIDTH] = {0.0f};
+		hg__row_put(y, row, col, hg__min(HG__WIDTH, y->cols - col), zeros);
+	}
+}
+
 size_t HG__CPU(batch_norm_workspace)(const hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	(void)ctx;
@@ -122,18 +137,23 @@ size_t HG__CPU(batch_norm_workspace)(const hg_context *ctx, const struct hg__bat
 hg_status HG__CPU(batch_norm)(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
-	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->y) && a->mean.data && a->rstd.data, "batch_norm",
-	                &a->x, &a->gamma, &a->beta, &a->y, &a->mean, &a->rstd, &a->running_mean,
-	                &a->running_var));
+	HG__TRY(HG__FIT(
+	    ctx, hg__same(&a->x, &a->y) && (a->train || !a->live) && a->mean.data && a->rstd.data,
+	    "batch_norm", &a->x, &a->gamma, &a->beta, &a->y, &a->mean, &a->rstd, &a->running_mean,
+	    &a->running_var));
 	if (rows == 0)
 		return HG_OK;
 	if (a->train)
 		HG__TRY(batch_statistics(ctx, a));
 	else
 		running_statistics(a);
+	const int64_t live = rows_of(a->live, &a->x);
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		batch_norm_row(a, r, a->mean.data, a->rstd.data);
+		if (r < live)
+			batch_norm_row(a, r, a->mean.data, a->rstd.data);
+		else
+			zero_row(&a->y, r);
 	return HG_OK;
 }
 
@@ -174,7 +194,7 @@ static void batch_norm_sum_grad(const void *env, int64_t r0, int64_t r1, int64_t
 static void batch_norm_back_row(const struct hg__batch_norm_back_args *a,
                                 const struct batch_norm_stats *s, int64_t row)
 {
-	const float n_rows = (float)a->x.rows, over_unit = ldexpf(1.0f, -a->shift);
+	const float n_rows = (float)rows_of(a->live, &a->x), over_unit = ldexpf(1.0f, -a->shift);
 	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
 		float xs[HG__WIDTH], ds[HG__WIDTH], gs[HG__WIDTH];
 		const int64_t n = hg__min(HG__WIDTH, a->x.cols - col);
@@ -211,14 +231,18 @@ hg_status HG__CPU(batch_norm_back)(hg_context *ctx, const struct hg__batch_norm_
 	                    (a->beta.data || !a->relu || cols == 0),
 	                "batch_norm_back", &a->x, &a->gamma, &a->mean, &a->rstd, &a->dy, &a->dx,
 	                &a->dgamma, &a->dbeta, &a->beta));
+	const int64_t live = rows_of(a->live, &a->x);
 	const struct batch_norm_stats s = {&a->x,        &a->dy,        a->mean.data,
 	                                   a->rstd.data, a->gamma.data, a->relu ? a->beta.data : NULL};
 	HG__TRY(
-	    HG__CPU(columns)(ctx, rows, cols, batch_norm_sum_grad, &s, a->dgamma.data, a->dbeta.data));
+	    HG__CPU(columns)(ctx, live, cols, batch_norm_sum_grad, &s, a->dgamma.data, a->dbeta.data));
 	if (!a->dx.data)
 		return HG_OK;
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		batch_norm_back_row(a, &s, r);
+		if (r < live)
+			batch_norm_back_row(a, &s, r);
+		else
+			zero_row(&a->dx, r);
 	return HG_OK;
 }

@@ -1,6 +1,7 @@
 /* Readout: the sum, the mean or the maximum of each column over the nodes of each graph of a batch,
  * and its gradient. The nodes of graph g are rows ptr[g] .. ptr[g+1]-1. */
 #include <math.h>
+#include <string.h>
 
 #include "kernels/cpu/rows.h"
 
@@ -63,11 +64,15 @@ hg_status HG__CPU(readout)(hg_context *ctx, const struct hg__readout_args *a)
 	return HG_OK;
 }
 
-/* One row of dX[i, c] = dY[g, c], divided by the graph's size for the mean; for the maximum 0
+/* One row of dX[i, c] = dY[g, c], or 0 if it belongs to no graph, divided by the graph's size for the mean; for the maximum 0
  * except where arg[g, c] is the row. */
 static void readout_back_row(const struct hg__readout_back_args *a, int64_t row)
 {
 	const int64_t g = a->id[row], cols = a->dx.cols;
+	if (g < 0) {
+		memset(hg__at(&a->dx, row, 0), 0, (size_t)cols * hg_dtype_size(a->dx.dtype));
+		return;
+	}
 	const float size = a->reduce == HG_REDUCE_MEAN ? (float)(a->ptr[g + 1] - a->ptr[g]) : 1.0f;
 	const int32_t index = (int32_t)(row - a->ptr[g]);
 	for (int64_t c = 0; c < cols; c += HG__WIDTH) {

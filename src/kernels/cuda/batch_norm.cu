@@ -162,7 +162,8 @@ __device__ struct moments<1> block_moments(const struct moments<W> &mine) {
 __device__ int64_t
 end_of(const struct column_parts &p, int64_t part, int64_t rows)
 {
-	return part * p.each + p.each < rows ? part * p.each + p.each : rows;
+	const int64_t begin = part * p.each, end = begin + p.each < rows ? begin + p.each : rows;
+	return end > begin ? end : begin; /* a part may lie behind the rows that count */
 }
 template <int W>
 __device__ struct moments<W> moments_of_parts(const struct column_parts &p, int64_t rows,
@@ -173,6 +174,8 @@ __device__ struct moments<W> moments_of_parts(const struct column_parts &p, int6
 		const float *at = p.partial + part * 2 * p.pitch + col;
 		struct moments<W> b;
 		b.count = static_cast<float>(end_of(p, part, rows) - part * p.each);
+		if (b.count == 0.0f)
+			break; /* later parts have no rows either */
 		load<W>(at, b.mean);
 		load<W>(at + p.pitch, b.squares);
 		m.merge(b);
@@ -182,9 +185,11 @@ __device__ struct moments<W> moments_of_parts(const struct column_parts &p, int6
 
 template <int W, typename T>
 __global__ void __launch_bounds__(BLOCK, 4)
-    moments_kernel(const T *x, int64_t ld, int64_t cols, struct column_parts p, struct statistics f)
+    moments_kernel(const T *x, int64_t ld, int64_t cols, struct column_parts p,
+                   struct statistics all)
 {
 	after_previous();
+	const struct statistics f = all.count();
 	const int64_t part = blockIdx.y,
 	              pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * W,
 	              col = pack + threadIdx.y;
@@ -263,7 +268,8 @@ size_t hg__cuda_batch_norm_workspace(const hg_context *, const struct hg__batch_
 
 extern "C" hg_status hg__cuda_batch_norm(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
-	if (!has_layout(a->x, a->y) || a->gamma.cols != a->x.cols || a->beta.cols != a->x.cols)
+	if (!has_layout(a->x, a->y) || a->gamma.cols != a->x.cols || a->beta.cols != a->x.cols ||
+	    (a->live && !a->train))
 		return misfit(ctx, "batch_norm", HG__ONE_FLOAT, a->x, a->y);
 	struct hg__batch_norm_args b = *a;
 	if (!a->mean.data || !a->rstd.data) {

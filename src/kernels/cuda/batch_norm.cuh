@@ -8,6 +8,20 @@
 namespace
 {
 
+/* The rows that count: all of them, or the first *live. A kernel calls it after after_previous,
+ * since the number may have been copied just before. */
+__device__ inline int64_t rows_that_count(const int64_t *live, int64_t rows)
+{
+	const int64_t n = live ? *live : rows;
+	return n < rows ? n : rows;
+}
+
+/* 1 / rows, by which sums over rows become means. */
+__device__ inline float over(int64_t rows)
+{
+	return rows > 0 ? 1.0f / static_cast<float>(rows) : 0.0f;
+}
+
 /* The running statistics of a column. frozen: they must not change. */
 struct running {
 	float mean, var;
@@ -16,12 +30,20 @@ struct running {
 
 /* Where the statistics of a batch are stored. */
 struct statistics {
-	int64_t rows;
+	int64_t rows; /* that count; before `count`, those of the matrix */
 	float *mean, *rstd, *running_mean, *running_var;
 	float momentum, eps; /* eps: that of the stored values */
 	float unit;          /* X is `unit` times the stored value */
 	const int32_t *stop; /* if not 0, running statistics do not change */
+	const int64_t *live; /* the number of rows that count; NULL: all of them */
 
+	/* The same with the number of rows that count. */
+	__device__ struct statistics count() const
+	{
+		struct statistics s = *this;
+		s.rows = rows_that_count(live, rows);
+		return s;
+	}
 	__device__ float variance(float squares) const
 	{
 		return rows > 0 ? squares / static_cast<float>(rows) : 0.0f;
@@ -126,21 +148,29 @@ template <typename T> struct normalise {
 	int64_t ld;
 	struct column_facts of;
 	bool relu;
+	int64_t rows;
+	const int64_t *live; /* as in struct statistics */
 
 	template <int W> using pack = struct held<T, W>;
-	template <int W> __device__ struct column_pack<W> numbers(int64_t col) const {
-		return of.at<W>(col);
+	template <int W> struct column_numbers {
+		struct column_pack<W> of;
+		int64_t rows; /* that count */
+	};
+	template <int W> __device__ struct column_numbers<W> numbers(int64_t col) const {
+		return {of.at<W>(col), rows_that_count(live, rows)};
 	} template <int W> __device__ void read(int64_t row, int64_t col, struct held<T, W> &v) const
 	{
 		v.read(x + row * ld + col);
 	}
 	template <int W>
-	__device__ void write(int64_t row, int64_t col, const struct column_pack<W> &p,
+	__device__ void write(int64_t row, int64_t col, const struct column_numbers<W> &n,
 	                      const struct held<T, W> &held) const
 	{
-		float v[W];
-		held.get(v);
-		p.normalise(relu, v);
+		float v[W] = {};
+		if (row < n.rows) {
+			held.get(v);
+			n.of.normalise(relu, v);
+		}
 		store<W>(y + row * ld + col, v);
 	}
 };
@@ -162,23 +192,31 @@ template <typename T> struct parameter_gradients {
 	struct column_facts of;
 	bool relu;
 	float *dgamma, *dbeta;
+	int64_t rows;
+	const int64_t *live; /* as in struct statistics */
 
 	template <int W> using held = struct both<T, W>;
+	template <int W> struct column_numbers {
+		struct column_pack<W> of;
+		int64_t rows; /* that count */
+	};
 	template <int W> __device__ void fetch(int64_t row, int64_t col, struct both<T, W> &h) const
 	{
 		h.read(x + row * ld + col, dy + row * ld + col);
 	}
-	template <int W> __device__ struct column_pack<W> numbers(int64_t col) const {
-		return of.at<W>(col);
+	template <int W> __device__ struct column_numbers<W> numbers(int64_t col) const {
+		return {of.at<W>(col), rows_that_count(live, rows)};
 	} template <int W>
-	__device__ void use(int64_t, int64_t, const struct column_pack<W> &p,
+	__device__ void use(int64_t row, int64_t, const struct column_numbers<W> &n,
 	                    const struct both<T, W> &h, float (&acc)[2][W]) const
 	{
 		float v[W], d[W];
+		if (row >= n.rows)
+			return;
 		h.x.get(v);
 		h.dy.get(d);
-		p.relu_gradient(relu, v, d);
-		p.add_gradients(v, d, acc);
+		n.of.relu_gradient(relu, v, d);
+		n.of.add_gradients(v, d, acc);
 	}
 	__device__ void finish(int64_t col, const float (&sum)[2]) const
 	{
@@ -200,16 +238,21 @@ template <typename T> struct input_gradient {
 	int64_t ld;
 	struct column_facts of;
 	bool relu;
-	float over_rows, over_unit;
+	float over_unit;
 	const float *dgamma, *dbeta;
+	int64_t rows;
+	const int64_t *live; /* as in struct statistics */
 
 	template <int W> using pack = struct both<T, W>;
 	template <int W> struct column_numbers {
 		struct column_pack<W> of;
 		float dgamma[W], dbeta[W];
+		int64_t rows; /* that count */
 	};
 	template <int W> __device__ struct column_numbers<W> numbers(int64_t col) const {
 		struct column_numbers<W> n;
+		n.rows = rows_that_count(live, rows);
+		const float over_rows = over(n.rows);
 		n.of = of.at<W>(col);
 		load<W>(dgamma + col, n.dgamma);
 		load<W>(dbeta + col, n.dbeta);
@@ -227,11 +270,13 @@ template <typename T> struct input_gradient {
 	__device__ void write(int64_t row, int64_t col, const struct column_numbers<W> &n,
 	                      const struct both<T, W> &held) const
 	{
-		float v[W], d[W];
-		held.x.get(v);
-		held.dy.get(d);
-		n.of.relu_gradient(relu, v, d);
-		n.of.input_gradient(d, n.dgamma, n.dbeta, over_unit, v);
+		float v[W] = {}, d[W];
+		if (row < n.rows) {
+			held.x.get(v);
+			held.dy.get(d);
+			n.of.relu_gradient(relu, v, d);
+			n.of.input_gradient(d, n.dgamma, n.dbeta, over_unit, v);
+		}
 		store<W>(dx + row * ld + col, v);
 	}
 };
@@ -248,13 +293,15 @@ inline struct statistics statistics_of(const struct hg__batch_norm_args *a)
 	        a->momentum,
 	        ldexpf(a->eps, -2 * a->shift),
 	        ldexpf(1.0f, a->shift),
-	        a->stop};
+	        a->stop,
+	        a->live};
 }
 template <typename T> normalise<T> normalise_of(const struct hg__batch_norm_args *a)
 {
 	const struct column_facts of = {data_of<const float>(a->mean), data_of<const float>(a->rstd),
 	                                data_of<const float>(a->gamma), data_of<const float>(a->beta)};
-	return {data_of<const T>(a->x), data_of<T>(a->y), a->x.ld, of, a->relu != 0};
+	return {data_of<const T>(a->x), data_of<T>(a->y), a->x.ld, of,
+	        a->relu != 0,           a->x.rows,        a->live};
 }
 inline struct column_facts facts_of(const struct hg__batch_norm_back_args *a)
 {
@@ -264,22 +311,23 @@ inline struct column_facts facts_of(const struct hg__batch_norm_back_args *a)
 template <typename T>
 parameter_gradients<T> parameter_gradients_of(const struct hg__batch_norm_back_args *a)
 {
-	return {data_of<const T>(a->x),    data_of<const T>(a->dy), a->x.ld, facts_of(a), a->relu != 0,
-	        data_of<float>(a->dgamma), data_of<float>(a->dbeta)};
+	return {
+	    data_of<const T>(a->x),    data_of<const T>(a->dy),  a->x.ld,   facts_of(a), a->relu != 0,
+	    data_of<float>(a->dgamma), data_of<float>(a->dbeta), a->x.rows, a->live};
 }
 template <typename T> input_gradient<T> input_gradient_of(const struct hg__batch_norm_back_args *a)
 {
-	const float over_rows = a->x.rows > 0 ? 1.0f / static_cast<float>(a->x.rows) : 0.0f;
 	return {data_of<const T>(a->x),
 	        data_of<const T>(a->dy),
 	        data_of<T>(a->dx),
 	        a->x.ld,
 	        facts_of(a),
 	        a->relu != 0,
-	        over_rows,
 	        ldexpf(1.0f, -a->shift),
 	        data_of<const float>(a->dgamma),
-	        data_of<const float>(a->dbeta)};
+	        data_of<const float>(a->dbeta),
+	        a->x.rows,
+	        a->live};
 }
 
 } // namespace

@@ -76,9 +76,10 @@ template <int W> __device__ void read_columns(const float *shared, float (&v)[W]
 
 template <typename T, int W, int R>
 __global__ void __launch_bounds__(TILE_THREADS)
-    tile_kernel(int64_t cols, struct statistics stats, struct normalise<T> f)
+    tile_kernel(int64_t cols, struct statistics all, struct normalise<T> f)
 {
 	after_previous();
+	const struct statistics stats = all.count();
 	__shared__ struct inbox<1, W> sums, squares;
 	__shared__ float means[W], rstds[W];
 	const int64_t first = tile_column<W>(), col = first + threadIdx.y, rows = stats.rows;
@@ -132,6 +133,9 @@ __global__ void __launch_bounds__(TILE_THREADS)
 			x.get(k, v);
 			p.normalise(f.relu, v);
 			store<W>(f.y + x.row(k) * f.ld + first, v);
+		} else if (x.row(k) < all.rows) {
+			const float zeros[W] = {};
+			store<W>(f.y + x.row(k) * f.ld + first, zeros);
 		}
 	if (records)
 		stats.record(col, centre, sum[0], old);
@@ -139,10 +143,12 @@ __global__ void __launch_bounds__(TILE_THREADS)
 
 template <typename T, int W, int R>
 __global__ void __launch_bounds__(TILE_THREADS)
-    tile_back_kernel(int64_t rows, int64_t cols, struct parameter_gradients<T> g,
+    tile_back_kernel(int64_t all, int64_t cols, struct parameter_gradients<T> g,
                      struct input_gradient<T> f)
 {
 	after_previous();
+	const int64_t rows = rows_that_count(f.live, all);
+	const float over_rows = over(rows);
 	__shared__ struct inbox<2, W> sums;
 	__shared__ float dgammas[W], dbetas[W];
 	const int64_t first = tile_column<W>(), col = first + threadIdx.y;
@@ -165,8 +171,8 @@ __global__ void __launch_bounds__(TILE_THREADS)
 	if (threadIdx.y < W) {
 		if (col < cols && cluster_rank() == 0)
 			g.finish(col, sum);
-		dgammas[threadIdx.y] = sum[0] * f.over_rows;
-		dbetas[threadIdx.y] = sum[1] * f.over_rows;
+		dgammas[threadIdx.y] = sum[0] * over_rows;
+		dbetas[threadIdx.y] = sum[1] * over_rows;
 	}
 	if (!f.dx)
 		return;
@@ -182,6 +188,9 @@ __global__ void __launch_bounds__(TILE_THREADS)
 			p.relu_gradient(g.relu, v, d);
 			p.input_gradient(d, dg, db, f.over_unit, v);
 			store<W>(f.dx + x.row(k) * f.ld + first, v);
+		} else if (x.row(k) < all) {
+			const float zeros[W] = {};
+			store<W>(f.dx + x.row(k) * f.ld + first, zeros);
 		}
 }
 

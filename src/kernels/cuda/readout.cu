@@ -250,7 +250,7 @@ template <int W, typename T> hg_status run_max(hg_context *ctx, const struct hg_
 	return walk(ctx, "readout", p.graphs, p.cols, W == 8, join_winners{p.parts, part, out});
 }
 
-/* The gradient of sum and mean: every row of a graph gets the same. */
+/* The gradient of sum and mean: every row of a graph gets the same, and a row of no graph 0. */
 struct spread {
 	const int64_t *ptr;
 	const int32_t *id;
@@ -260,12 +260,14 @@ struct spread {
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
 		const int64_t g = id[row];
-		const float size = mean ? static_cast<float>(ptr[g + 1] - ptr[g]) : 1.0f;
-		float v[W];
-		dy.get<W>(g, col, v);
+		float v[W] = {};
+		if (g >= 0) {
+			const float size = mean ? static_cast<float>(ptr[g + 1] - ptr[g]) : 1.0f;
+			dy.get<W>(g, col, v);
 #pragma unroll
-		for (int i = 0; i < W; i++)
-			v[i] /= size;
+			for (int i = 0; i < W; i++)
+				v[i] /= size;
+		}
 		dx.put<W>(row, col, v);
 	}
 };
@@ -280,12 +282,14 @@ struct pick {
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
 		const int64_t g = id[row];
-		const int32_t place = static_cast<int32_t>(row - ptr[g]);
-		float v[W];
-		dy.get<W>(g, col, v);
+		float v[W] = {};
+		if (g >= 0) {
+			const int32_t place = static_cast<int32_t>(row - ptr[g]);
+			dy.get<W>(g, col, v);
 #pragma unroll
-		for (int i = 0; i < W; i++)
-			v[i] = col + i < cols && arg[g * ld_arg + col + i] == place ? v[i] : 0.0f;
+			for (int i = 0; i < W; i++)
+				v[i] = col + i < cols && arg[g * ld_arg + col + i] == place ? v[i] : 0.0f;
+		}
 		dx.put<W>(row, col, v);
 	}
 };
