@@ -139,8 +139,9 @@ typedef struct hg_train_config {
 	int raw_targets;
 	/** 0 (default): every step is on all rows; else graph tasks take a step on each batch of so
 	 * many graphs of the training set, which every epoch shuffles anew by the context's seed and
-	 * its own number (batches.h). All of them are evaluated together. An epoch runs alone then, and
-	 * its steps are not captured */
+	 * its own number (batches.h). All of them are evaluated together. An epoch runs alone then.
+	 * Batches are padded to few shapes, each with a tape and a captured step, unless a node has
+	 * more than 1024 edges or sparse features cannot be made dense (docs/batches.md) */
 	int64_t batch_graphs;
 	/** of the learning rate. warmup, every and total are epochs here, each of so many steps as it
 	 * has batches; the factor is that of the step. With total 0 cosine and one-cycle end with the

@@ -64,6 +64,9 @@ hg_status hg__tape_count(hg_tape *tape, struct hg__node *node)
 {
 	const size_t all = count_of(tape, node);
 	void *memory = NULL;
+	node->counted = tape->recording.counted;
+	if (node->counted)
+		return HG_OK;
 	HG__TRY(hg__host_alloc(tape->ctx, all, 1, "what counts in a loss", &memory));
 	uint8_t *counts = memory;
 	hg_status status = HG_OK;
@@ -77,7 +80,6 @@ hg_status hg__tape_count(hg_tape *tape, struct hg__node *node)
 		constant &= operand->kind == HG__INPUT;
 		status = constant ? clear_masked(tape, operand, counts) : HG_OK;
 	}
-	node->counted = 0;
 	for (size_t i = 0; i < all && constant; i++)
 		node->counted += counts[i];
 	hg__host_free(tape->ctx, memory, all);

@@ -113,7 +113,10 @@ struct hg__watch_past {
 };
 /* observe_run.c: takes the counts out of an observer, which is freed next. */
 void hg__watch_leave(struct hg__watch *watch, struct hg__watch_past *past);
-/* observe_run.c: puts them into a new one. The counts of other tensors are dropped. */
+/* observe_run.c: does this observer count the same tensors as the one that was left? */
+int hg__watch_follows(const struct hg__watch *watch, const struct hg__watch_past *past);
+/* observe_run.c: puts them into a new one, or into one that was left before, which then has its old
+ * memory again if there is no third. The counts of other tensors are dropped. */
 void hg__watch_follow(struct hg__watch *watch, struct hg__watch_past *past);
 void hg__watch_past_fini(hg_context *ctx, struct hg__watch_past *past);
 

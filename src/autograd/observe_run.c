@@ -141,9 +141,14 @@ void hg__watch_leave(struct hg__watch *w, struct hg__watch_past *past)
 	w->tape->observing.bytes += device_bytes(w);
 }
 
+int hg__watch_follows(const struct hg__watch *w, const struct hg__watch_past *past)
+{
+	return past->state.data && past->spots == w->spots && past->names == hash_names(w);
+}
+
 void hg__watch_follow(struct hg__watch *w, struct hg__watch_past *past)
 {
-	if (past->state.data && past->spots == w->spots && past->names == hash_names(w)) {
+	if (hg__watch_follows(w, past)) {
 		const struct hg__buffer fresh = w->state;
 		w->state = past->state;
 		past->state = fresh;

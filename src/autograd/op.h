@@ -71,7 +71,7 @@ struct hg__node {
 	 * recording draws the same numbers */
 	uint64_t rng_key;
 	/* for a loss on a compiled tape: the number of rows that it averages, or of elements if its
-	 * mask has several columns; 0: not known */
+	 * mask has several columns, or the least such number (recording.h); 0: not known */
 	int64_t counted;
 	hg_accumulate accumulate;
 	hg_verdict verdict;

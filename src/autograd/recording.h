@@ -62,6 +62,9 @@ struct hg__entry {
 #define HG__TAPE_TAGS 2047u
 
 struct hg__recording {
+	/* at least so many rows or elements count in a loss, whatever labels and masks hold when the
+	 * tape is compiled; 0: as many as these say, if they are constants */
+	int64_t counted;
 	/* hg_cast, which recording calls by itself. It is a pointer because the file of each op needs
 	 * record.c, and no two files may need each other. */
 	hg_var (*cast)(hg_tape *tape, hg_var x, hg_dtype dtype);

@@ -27,9 +27,9 @@ hg_status hg__buffer_device(hg_context *ctx, int64_t count, size_t size, const c
 
 void hg__buffer_free(hg_context *ctx, struct hg__buffer *buffer)
 {
-	if (buffer->device)
+	if (buffer->device == 1)
 		hg__device_free(ctx, buffer->data, buffer->bytes);
-	else
+	else if (buffer->device == 0)
 		hg__host_free(ctx, buffer->data, buffer->bytes);
 	buffer->data = NULL;
 	buffer->bytes = 0;

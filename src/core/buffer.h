@@ -10,8 +10,10 @@ HG_EXTERN_C_BEGIN
 struct hg__buffer {
 	void *data;
 	size_t bytes;
-	int device;
+	int device; /* 0: host memory; 1: device memory; HG__BORROWED */
 };
+/* Device memory that somebody else frees. */
+#define HG__BORROWED 2
 
 /* Matrices whose rows have different distances on the two sides are copied through a staging buffer
  * of this many bytes. It is large enough that the fixed cost of a transfer (some 10 us) is small

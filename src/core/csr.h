@@ -62,6 +62,7 @@ enum hg__part_order { HG__PARTS_NONE = 0, HG__PARTS_ALL, HG__PARTS_NEAR };
 struct hg__plan {
 	int64_t items, splits;
 	int32_t item_work;
+	int by_row;         /* 1: item_edge is the rowptr of the CSR, which the plan does not own */
 	int64_t *item_edge; /* [items + 1] device; NULL: a plan of some rows (hg__plan_build_some) */
 	/* [items + 1] device; NULL: item k is row k (hg__plan_by_row), or a plan of some rows */
 	int32_t *item_row;
@@ -119,6 +120,7 @@ static inline struct hg__plan hg__plan_by_row(const struct hg__csr *csr)
 	struct hg__plan plan;
 	memset(&plan, 0, sizeof plan); /* C++ warns of = {0} */
 	plan.items = csr->rows;
+	plan.by_row = 1;
 	plan.item_edge = (int64_t *)csr->rowptr;
 	return plan;
 }

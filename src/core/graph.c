@@ -23,6 +23,15 @@ hg_status hg__graph_new(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, 
 	return HG_OK;
 }
 
+hg_status hg__graph_keeps(const hg_graph *g, const char *what)
+{
+	return g->changes
+	           ? hg__fail(g->ctx, HG_ERR_UNSUPPORTED,
+	                      "graph: its arrays change from run to run, and it was made without %s",
+	                      what)
+	           : HG_OK;
+}
+
 /* The device buffers of a graph; the plans release their own memory. */
 static const size_t buffer_at[] = {
     offsetof(hg_graph, rowptr),      offsetof(hg_graph, col),

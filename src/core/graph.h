@@ -30,6 +30,10 @@ struct hg_graph {
 	/* f32 factors of the normalisations: 1/d and 1/sqrt(d) of rows and of columns. */
 	struct hg__buffer inverse_row, inverse_col, root_row, root_col;
 
+	/* 1: the arrays above lie in the caller's memory and change from run to run (graph_blocks.h), so
+	 * nothing that is missing can be computed from them and kept */
+	int changes;
+
 	int facts_known, pattern_symmetric;
 	hg_graph_facts facts;
 	int least_weight_known;
@@ -63,6 +67,8 @@ HG_NODISCARD hg_status hg__graph_know(hg_graph *graph);
 /* A new graph whose arrays the caller has to fill. It keeps its context open. */
 HG_NODISCARD hg_status hg__graph_new(hg_context *ctx, int64_t rows, int64_t cols, int64_t m,
                                      hg_graph **graph);
+/* HG_ERR_UNSUPPORTED for a graph whose arrays change. what: what would be computed from them. */
+HG_NODISCARD hg_status hg__graph_keeps(const hg_graph *graph, const char *what);
 /* Gives `to` the batch of another graph with the same nodes. */
 HG_NODISCARD hg_status hg__graph_copy_batch(const hg_graph *from, hg_graph *to);
 

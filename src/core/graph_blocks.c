@@ -47,6 +47,21 @@ static hg_status copy_arrays(hg_graph *g, const struct hg__part *p)
 	return hg__buffer_upload(ctx, p->rows, sizeof *p->id, p->id, "batch: id", &g->batch_id);
 }
 
+static void take_facts(hg_graph *g, const struct hg__part_facts *of, int64_t count)
+{
+	g->facts = of->facts;
+	g->pattern_symmetric = of->pattern_symmetric;
+	g->least_weight = of->least_weight;
+	g->least_positive = of->least_positive;
+	g->facts_known = g->least_weight_known = 1;
+	if (!count)
+		return;
+	g->batch = count;
+	g->batch_set = 1;
+	g->batch_max = of->batch_max;
+	g->batch_min = of->batch_min;
+}
+
 hg_status hg__graph_of_part(hg_context *ctx, const struct hg__part *p,
                             const struct hg__part_facts *of, hg_graph **graph)
 {
@@ -58,16 +73,63 @@ hg_status hg__graph_of_part(hg_context *ctx, const struct hg__part *p,
 		hg_graph_free(g);
 		return status;
 	}
-	g->facts = of->facts;
-	g->pattern_symmetric = of->pattern_symmetric;
-	g->least_weight = of->least_weight;
-	g->least_positive = of->least_positive;
-	g->facts_known = g->least_weight_known = 1;
-	if (p->count) {
-		g->batch = p->count;
-		g->batch_set = 1;
-		g->batch_max = of->batch_max;
-		g->batch_min = of->batch_min;
+	take_facts(g, of, p->count);
+	*graph = g;
+	return HG_OK;
+}
+
+/* ---- arrays that change ---- */
+
+static struct hg__buffer borrow(void *data, int64_t count, size_t size)
+{
+	return data ? (struct hg__buffer){data, (size_t)count * size, HG__BORROWED}
+	            : (struct hg__buffer){0};
+}
+
+static void borrow_arrays(hg_graph *g, const struct hg__changing *a)
+{
+	g->rowptr = borrow(a->rowptr, a->rows + 1, sizeof *a->rowptr);
+	g->col = borrow(a->col, a->m, sizeof *a->col);
+	g->weight = borrow(a->weight, a->m, sizeof *a->weight);
+	g->weight_f16 = borrow(a->weight_f16, a->m, sizeof(hg_half));
+	g->rowptr_t = borrow(a->rowptr_t, a->rows + 1, sizeof *a->rowptr_t);
+	g->col_t = borrow(a->col_t, a->m, sizeof *a->col_t);
+	g->edge_t = borrow(a->edge_t, a->m, sizeof *a->edge_t);
+	g->inverse_row = borrow(a->inverse_row, a->rows, sizeof(float));
+	g->inverse_col = borrow(a->inverse_col, a->rows, sizeof(float));
+	g->root_row = borrow(a->root_row, a->rows, sizeof(float));
+	g->root_col = borrow(a->root_col, a->rows, sizeof(float));
+	g->batch_ptr = borrow(a->ptr, a->count + 1, sizeof *a->ptr);
+	g->batch_id = borrow(a->id, a->rows, sizeof *a->id);
+}
+
+/* Tiles and dense counts would be those of one batch. */
+static hg_status plan_rows(hg_graph *g, const int64_t *rowptr, struct hg__plan **plan)
+{
+	const struct hg__csr csr = {g->rows, g->cols, g->m, rowptr, NULL, NULL, NULL};
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(g->ctx, 1, sizeof **plan, "plan", &memory));
+	*plan = memory;
+	**plan = hg__plan_by_row(&csr);
+	(*plan)->tiles_tried = (*plan)->dense_tried = 1;
+	return HG_OK;
+}
+
+hg_status hg__graph_of_changing(hg_context *ctx, const struct hg__changing *a,
+                                const struct hg__part_facts *of, hg_graph **graph)
+{
+	hg_graph *g = NULL;
+	*graph = NULL;
+	HG__TRY(hg__graph_new(ctx, a->rows, a->rows, a->m, &g));
+	g->changes = 1;
+	borrow_arrays(g, a);
+	take_facts(g, of, a->count);
+	hg_status status = plan_rows(g, a->rowptr, &g->plan);
+	if (status == HG_OK && a->rowptr_t)
+		status = plan_rows(g, a->rowptr_t, &g->plan_t);
+	if (status < 0) {
+		hg_graph_free(g);
+		return status;
 	}
 	*graph = g;
 	return HG_OK;

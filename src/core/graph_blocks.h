@@ -31,6 +31,21 @@ struct hg__part {
 	const int64_t *ptr;  /* [count + 1] */
 	const int32_t *id;   /* [rows] the graph of each node */
 };
+/* The arrays of a part in device memory of the caller, who changes them between runs of the tapes on
+ * the graph: a batch of a fixed shape. Rows from ptr[count] on have id -1 and belong to no graph.
+ * What is NULL cannot be asked of the graph (HG_ERR_UNSUPPORTED). */
+struct hg__changing {
+	int64_t rows, m, count;
+	int64_t *rowptr, *rowptr_t, *ptr;
+	int32_t *col, *col_t, *id;
+	uint32_t *edge_t;
+	float *weight, *inverse_row, *inverse_col, *root_row, *root_col;
+	void *weight_f16;
+};
+/* A new square graph that borrows the arrays. Its plans have an item for each row. No row may have
+ * more edges than `facts` says, no sum be larger. */
+HG_NODISCARD hg_status hg__graph_of_changing(hg_context *ctx, const struct hg__changing *arrays,
+                                             const struct hg__part_facts *facts, hg_graph **graph);
 /* A new graph with a copy of the arrays. */
 HG_NODISCARD hg_status hg__graph_of_part(hg_context *ctx, const struct hg__part *part,
                                          const struct hg__part_facts *facts, hg_graph **graph);

@@ -104,6 +104,7 @@ static hg_status ensure_transpose(hg_graph *g, int need_edge)
 	if (have_rows && have_edge)
 		return HG_OK;
 	struct hg__buffer rowptr = {0}, col = {0}, edge = {0};
+	HG__TRY(hg__graph_keeps(g, "the transpose that is needed"));
 	hg_status status = build_transpose(g, need_edge, &rowptr, &col, &edge);
 	if (status == HG_OK)
 		/* the calls below may free arrays that are still being written */
@@ -195,6 +196,7 @@ static hg_status row_vector(hg_graph *g, degree_function f, struct hg__buffer *v
 	if (vector->bytes)
 		return HG_OK;
 	struct hg__host_csr csr;
+	HG__TRY(hg__graph_keeps(g, "the factors of this normalisation"));
 	HG__TRY(hg__graph_fetch(g, 0, 0, &csr));
 	const hg_status status = degree_vector(g->ctx, g->rows, csr.rowptr, f, vector);
 	hg__graph_fetch_free(g, &csr);
@@ -224,6 +226,7 @@ static hg_status col_vector(hg_graph *g, degree_function f, struct hg__buffer *v
 		return HG_OK;
 	struct hg__buffer counted = {0}, host = {0};
 	const struct hg__buffer *ptr = NULL;
+	HG__TRY(hg__graph_keeps(g, "the factors of this normalisation"));
 	hg_status status = column_ptr(g, &counted, &ptr);
 	if (status == HG_OK)
 		status = hg__buffer_download(g->ctx, ptr, "graph: column degrees", &host);
@@ -265,6 +268,7 @@ hg_status hg__graph_norm(hg_graph *g, hg_norm norm, const float **row_scale,
 static hg_status narrow_weights(hg_graph *g)
 {
 	struct hg__buffer wide, narrow = {0};
+	HG__TRY(hg__graph_keeps(g, "f16 weights"));
 	HG__TRY(hg__buffer_download(g->ctx, &g->weight, "graph: host weight", &wide));
 	const int64_t bad = hg__convert_overflow(HG_F16, HG_F32, wide.data, g->m);
 	hg_status status = HG_OK;

@@ -141,7 +141,7 @@ size_t hg__plan_bytes(const struct hg__plan *plan)
 	if (!plan)
 		return 0;
 	size_t bytes = (size_t)plan->parts * sizeof(struct hg__plan_part);
-	for (int i = 0; i < HG__PLAN_ARRAYS; i++)
+	for (int i = 0; i < HG__PLAN_ARRAYS && !plan->by_row; i++)
 		if (i != HG__PLAN_SLOT || plan->item_slot)
 			bytes += (size_t)stored_count(i, plan->item_edge != NULL, plan->items, plan->splits) *
 			         arrays[i].size;
@@ -155,7 +155,7 @@ void hg__plan_free(hg_context *ctx, struct hg__plan *plan)
 		return;
 	void *const device[HG__PLAN_ARRAYS] = {plan->item_edge, plan->item_row,    plan->item_slot,
 	                                       plan->split_row, plan->split_first, plan->split_last};
-	for (int i = 0; i < HG__PLAN_ARRAYS; i++)
+	for (int i = 0; i < HG__PLAN_ARRAYS && !plan->by_row; i++)
 		hg__device_free(ctx, device[i],
 		                (size_t)count_of(i, plan->items, plan->splits) * arrays[i].size);
 	hg__device_free(ctx, plan->part, (size_t)plan->parts * sizeof(struct hg__plan_part));

@@ -17,7 +17,7 @@ struct hg__table {
 };
 
 /* Host arrays in which the CSR of a batch is put together; they grow and never shrink. */
-struct hg__stage {
+struct hg__csr_stage {
 	struct hg__buffer rowptr, col, weight;
 };
 
@@ -46,12 +46,14 @@ struct hg_batches {
 	hg_batch batch;
 	hg_graph *batch_graph, *batch_sparse;
 	hg_tensor *batch_dense, *batch_edge, *batch_row[HG_BATCH_ROWS];
-	struct hg__stage stage, sparse_stage;
+	struct hg__csr_stage stage, sparse_stage;
 	struct hg__buffer stage_ptr, stage_id, stage_table;
 };
 
 /* batches_order.c: order [count] of an epoch. */
 void hg__batches_shuffle(const hg_batches *batches, int64_t epoch, int64_t *order);
+/* batches_order.c: the graphs of batch k of an epoch, valid until another epoch is asked for. */
+const int64_t *hg__batches_of_epoch(hg_batches *batches, int64_t epoch, int64_t k, int64_t *graphs);
 /* batches_load.c: frees the batch in place. */
 void hg__batches_drop(hg_batches *batches);
 

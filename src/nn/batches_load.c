@@ -49,7 +49,7 @@ static hg_status grow(hg_context *ctx, int64_t count, size_t size, struct hg__bu
 }
 
 static hg_status stage_grow(hg_context *ctx, int64_t rows, int64_t m, int weighted,
-                            struct hg__stage *stage)
+                            struct hg__csr_stage *stage)
 {
 	HG__TRY(grow(ctx, rows + 1, sizeof(int64_t), &stage->rowptr));
 	HG__TRY(grow(ctx, m, sizeof(int32_t), &stage->col));
@@ -61,7 +61,7 @@ static hg_status stage_grow(hg_context *ctx, int64_t rows, int64_t m, int weight
 /* Appends rows first .. end - 1 of a matrix as rows row .., and adds `shift` to their columns.
  * Returns the number of entries so far. */
 static int64_t rows_append(const struct hg__host_csr *from, int64_t first, int64_t end, int64_t row,
-                           int64_t m, int32_t shift, const struct hg__stage *to)
+                           int64_t m, int32_t shift, const struct hg__csr_stage *to)
 {
 	const int64_t begin = from->rowptr[first], count = from->rowptr[end] - begin;
 	int64_t *rowptr = (int64_t *)to->rowptr.data + row;
@@ -78,7 +78,7 @@ static int64_t rows_append(const struct hg__host_csr *from, int64_t first, int64
 
 /* Puts the rows of the batch's nodes together. blocks 1: the columns are nodes, too. */
 static void rows_stage(const hg_batches *b, const struct hg__host_csr *from, int blocks,
-                       const struct hg__stage *to)
+                       const struct hg__csr_stage *to)
 {
 	const int64_t *ptr = b->ptr.data;
 	int64_t row = 0, m = 0;
@@ -126,7 +126,7 @@ static hg_status graph_load(hg_batches *b, const struct sizes *s)
 
 static hg_status sparse_load(hg_batches *b, const struct sizes *s)
 {
-	struct hg__stage *stage = &b->sparse_stage;
+	struct hg__csr_stage *stage = &b->sparse_stage;
 	HG__TRY(stage_grow(b->ctx, s->nodes, s->stored, b->sparse.weight != NULL, stage));
 	rows_stage(b, &b->sparse, 0, stage);
 	const struct hg__part part = {.rows = s->nodes,
@@ -214,13 +214,8 @@ hg_status hg_batches_load(hg_batches *b, int64_t epoch, int64_t k, hg_batch *bat
 		return HG_ERR_ARG;
 	HG__TRY(arguments_check(b, epoch, k, batch));
 	hg__batches_drop(b);
-	if (epoch != b->ordered)
-		hg__batches_shuffle(b, epoch, b->order.data);
-	b->ordered = epoch;
-	const int64_t first = k * b->per_batch, left = b->count - first;
-	b->batch = (hg_batch){.size = sizeof b->batch,
-	                      .graph = (const int64_t *)b->order.data + first,
-	                      .graphs = left < b->per_batch ? left : b->per_batch};
+	b->batch = (hg_batch){.size = sizeof b->batch};
+	b->batch.graph = hg__batches_of_epoch(b, epoch, k, &b->batch.graphs);
 	const hg_status status = batch_make(b);
 	if (status < 0) {
 		hg__batches_drop(b);

@@ -39,6 +39,16 @@ void hg__batches_shuffle(const hg_batches *b, int64_t epoch, int64_t *order)
 	}
 }
 
+const int64_t *hg__batches_of_epoch(hg_batches *b, int64_t epoch, int64_t k, int64_t *graphs)
+{
+	const int64_t first = k * b->per_batch, left = b->count - first;
+	if (epoch != b->ordered)
+		hg__batches_shuffle(b, epoch, b->order.data);
+	b->ordered = epoch;
+	*graphs = left < b->per_batch ? left : b->per_batch;
+	return (const int64_t *)b->order.data + first;
+}
+
 hg_status hg_batches_order(const hg_batches *b, int64_t epoch, int64_t *order)
 {
 	if (!b)

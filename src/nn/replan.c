@@ -58,6 +58,7 @@ static hg_status find_overflow(hg_train *t, int32_t *entry)
 hg_status hg__train_record_again(hg_train *t)
 {
 	hg__saved_fini(&t->begin); /* with the counts of the step's observer */
+	hg__train_buckets_forget(t);
 	hg_step_free(t->step);
 	t->step = NULL;
 	hg__evaluator_fini(&t->evaluator);

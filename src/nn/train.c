@@ -154,17 +154,22 @@ hg_status hg__train_record_tape(hg_train *t)
 	HG__TRY(hg_tape_create(t->params, HG_TRAIN, &t->tape));
 	if (b->all)
 		hg__tape_lend(t->tape, &b->arena);
+	if (b->buckets.current) {
+		const struct hg__padded_batch *padded = &b->buckets.current->batch;
+		hg__tape_live(t->tape, padded->live, padded->shape.nodes);
+		t->tape->recording.counted = padded->shape.graphs * b->buckets.padded.least_counted;
+	}
 	if (t->config.step.observe_every < 0)
 		hg_tape_observe(t->tape, 0);
 	t->loss = hg__truth_loss(truth, t->tape, hg_model_record(t->model, t->tape, input));
 	return hg_tape_compile(t->tape, t->loss);
 }
 
-/* The tape of a batch serves one step, which is not worth capturing. */
+/* The tape of a batch without padding serves one step, which is not worth capturing. */
 hg_status hg__train_record_step(hg_train *t)
 {
 	hg_step_config config = t->config.step;
-	config.eager |= t->batches.all != NULL;
+	config.eager |= t->batches.all && !t->batches.buckets.current;
 	return hg_step_create(t->tape, t->optim, &config, &t->step);
 }
 
@@ -299,7 +304,8 @@ static hg_status build_train(hg_train *t, const hg_train_data *d)
 	t->board = board;
 	HG__TRY(hg__train_batches_init(t, d));
 	HG__TRY(hg__train_schedule(t, 0));
-	return hg__train_record(t);
+	HG__TRY(hg__train_record(t));
+	return hg__train_buckets_init(t);
 }
 
 hg_status hg_train_create(hg_context *ctx, const hg_train_config *config, const hg_train_data *data,

@@ -8,14 +8,20 @@
 #include "nn/saved.h"
 #include "nn/state.h"
 #include "nn/step.h"
+#include "nn/train_buckets.h"
 #include "nn/truth.h"
 
 HG_EXTERN_C_BEGIN
 
-/* A run whose steps are on batches of graphs. Each batch has a graph, a tape and a step of its own,
+/* The tensors that a step reads of what is learnt: rows of hg_batches_config. */
+enum { HG__BATCH_TRUTH = 0, HG__BATCH_MASK = 1 };
+
+/* A run whose steps are on batches of graphs. Batches are padded to few shapes, which have a tape
+ * and a step each. Where that is not possible, each batch has a graph, a tape and a step of its own,
  * and they are gone when the next batch comes. */
 struct hg__train_batches {
 	hg_batches *all;            /* NULL: every step is on all rows */
+	struct hg__buckets buckets; /* of padded batches */
 	hg_batch batch;             /* the one in place */
 	struct hg__truth truth;     /* what is learnt from it; its tensors are borrowed */
 	struct hg__buffer arena;    /* the tapes of all batches run in it */
@@ -100,9 +106,13 @@ HG_NODISCARD hg_status hg__train_batches_init(hg_train *train, const hg_train_da
 void hg__train_batches_fini(hg_train *train);
 /* train_batches.c: puts batch k of an epoch in place. There is no tape of another one any more. */
 HG_NODISCARD hg_status hg__train_batches_load(hg_train *train, int64_t epoch, int64_t k);
+/* train_batches.c: the same once there is a batch. */
+void hg__train_batch_place(hg_train *train, const hg_batch *batch);
 /* train_batches.c: steps of an epoch, and the number of steps after an epoch of this run. */
 int64_t hg__train_steps(const hg_train *train);
 int64_t hg__train_steps_after(const hg_train *train, int64_t epoch);
+/* train_epoch.c: frees tape and step, and what their recording left with the model. */
+void hg__train_tape_free(hg_train *train);
 /* train_epoch.c: queued steps of the run may stop those behind them (step.h). */
 HG_NODISCARD hg_status hg__train_group_begin(hg_train *train);
 /* train_epoch.c: a step on each batch of an epoch. Waits for the device. */

@@ -4,9 +4,6 @@
 #include "nn/model.h"
 #include "nn/train.h"
 
-/* The tensors that a step reads of what is learnt: rows of hg_batches_config. */
-enum { ROW_TRUTH = 0, ROW_MASK = 1 };
-
 static hg_status batches_make(hg_train *t, const hg_train_data *d, uint8_t *chosen)
 {
 	hg_batches_config c = HG_BATCHES_CONFIG_INIT;
@@ -14,8 +11,8 @@ static hg_status batches_make(hg_train *t, const hg_train_data *d, uint8_t *chos
 	c.input = t->input;
 	if (!hg__model_reads_edges(t->model))
 		c.input.edge_x = NULL;
-	c.row[ROW_TRUTH] = t->truth.label ? t->truth.label : t->truth.target;
-	c.row[ROW_MASK] = t->truth.mask[HG__SPLIT_TRAIN];
+	c.row[HG__BATCH_TRUTH] = t->truth.label ? t->truth.label : t->truth.target;
+	c.row[HG__BATCH_MASK] = t->truth.mask[HG__SPLIT_TRAIN];
 	c.chosen = chosen;
 	c.graphs = t->config.batch_graphs;
 	c.seed = t->ctx->seed;
@@ -36,6 +33,7 @@ hg_status hg__train_batches_init(hg_train *t, const hg_train_data *d)
 void hg__train_batches_fini(hg_train *t)
 {
 	struct hg__train_batches *b = &t->batches;
+	hg__train_buckets_fini(t);
 	hg_batches_free(b->all);
 	hg__buffer_free(t->ctx, &b->arena);
 	hg__watch_past_fini(t->ctx, &b->past);
@@ -50,15 +48,21 @@ static hg_tensor *row_of(const struct hg__train_batches *b, int row)
 	return tensor;
 }
 
-hg_status hg__train_batches_load(hg_train *t, int64_t epoch, int64_t k)
+void hg__train_batch_place(hg_train *t, const hg_batch *batch)
 {
 	struct hg__train_batches *b = &t->batches;
-	b->batch = (hg_batch){.size = sizeof b->batch};
-	HG__TRY(hg_batches_load(b->all, epoch, k, &b->batch));
+	b->batch = *batch;
 	b->truth = t->truth;
 	b->truth.rows = b->batch.graphs;
-	*(t->truth.label ? &b->truth.label : &b->truth.target) = row_of(b, ROW_TRUTH);
-	b->truth.mask[HG__SPLIT_TRAIN] = row_of(b, ROW_MASK);
+	*(t->truth.label ? &b->truth.label : &b->truth.target) = row_of(b, HG__BATCH_TRUTH);
+	b->truth.mask[HG__SPLIT_TRAIN] = row_of(b, HG__BATCH_MASK);
+}
+
+hg_status hg__train_batches_load(hg_train *t, int64_t epoch, int64_t k)
+{
+	hg_batch batch = HG_BATCH_INIT;
+	HG__TRY(hg_batches_load(t->batches.all, epoch, k, &batch));
+	hg__train_batch_place(t, &batch);
 	return HG_OK;
 }
 

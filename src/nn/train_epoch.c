@@ -1,6 +1,6 @@
 /* An epoch in batches.
  *
- *     for every batch of the epoch: put it in place, record its tape, forward, backward, step
+ *     for every batch of the epoch: put it in place, with a tape; forward, backward, step
  *
  * The host reads the outcome of every step, so it can record the next tape otherwise where a step
  * overflowed. A tape that is recorded takes what is assumed of the weights as they are, so a weight
@@ -20,12 +20,8 @@ hg_status hg__train_group_begin(hg_train *t)
 	return hg__step_begin_group(t->step, HG__STOP_OUTGROWN | forward);
 }
 
-/* Frees the tape of the batch in place, with its step, and what its recording left with the
- * model. */
-static void tape_drop(hg_train *t)
+void hg__train_tape_free(hg_train *t)
 {
-	if (t->step && t->step->watch)
-		hg__watch_leave(t->step->watch, &t->batches.past);
 	hg_step_free(t->step);
 	t->step = NULL;
 	hg_tape_free(t->tape);
@@ -36,7 +32,11 @@ static void tape_drop(hg_train *t)
 
 static hg_status batch_begin(hg_train *t, int64_t epoch, int64_t k)
 {
-	tape_drop(t);
+	if (t->batches.buckets.padded.all)
+		return hg__train_bucket_begin(t, epoch, k);
+	if (t->step && t->step->watch)
+		hg__watch_leave(t->step->watch, &t->batches.past);
+	hg__train_tape_free(t);
 	HG__TRY(hg__train_batches_load(t, epoch, k));
 	HG__TRY(hg__train_record_tape(t));
 	HG__TRY(hg__train_record_step(t));
@@ -49,6 +49,8 @@ static hg_status batch_begin(hg_train *t, int64_t epoch, int64_t k)
 static int64_t counted(const hg_train *t)
 {
 	const struct hg__recording *recording = &t->tape->recording;
+	if (t->batches.buckets.padded.all)
+		return t->batches.buckets.counted;
 	const int32_t entry = recording->value[hg__tape_index(t->tape, t->loss)].node;
 	return recording->entry[entry].node.counted;
 }

@@ -345,12 +345,14 @@ hg_status hg__cuda_spmm_parts(hg_context *ctx, const struct hg__spmm_args *a, bo
 	const struct kernel_pair *pair = kernel_pair_for(set, p, by_eight, rounded);
 	const int64_t units = by_eight ? (p.cols + 7) / 8 : p.cols;
 	const bool whole_rows = a->accumulate == HG_ACC_F16_NAIVE;
-	if (!whole_rows && !a->csr.plan->part)
+	/* a plan whose items are rows lists no parts, and needs none */
+	const bool listed = !whole_rows && !a->csr.plan->by_row;
+	if (listed && !a->csr.plan->part)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: the plan of %lld rows does not list its parts",
 		                static_cast<long long>(a->csr.rows));
 	struct edge_grid shape =
 	    edge_grid_of(1, units < LEAST_LANES ? LEAST_LANES : units, most_lanes(ctx, p, a));
-	p.parts = part_list_of(a->csr, a->row_scale, !whole_rows, pair->unroll,
+	p.parts = part_list_of(a->csr, a->row_scale, listed, pair->unroll,
 	                       !hg__has_sum_epilogue(&a->epilogue), shape.block.y);
 	shape.grid.x = p.parts.blocks;
 	HG__TRY(launch(ctx, "spmm", (shape.block.x == LEAST_LANES ? pair->few : pair->many), shape.grid,

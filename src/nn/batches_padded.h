@@ -1,0 +1,97 @@
+#ifndef HG_NN_BATCHES_PADDED_H
+#define HG_NN_BATCHES_PADDED_H
+
+#include "core/mat.h"
+#include "nn/batches.h"
+
+HG_EXTERN_C_BEGIN
+
+/* Batches of few different shapes, so that a tape and a captured step serve many batches.
+ *
+ * A batch of n nodes, m edges and G graphs is padded to N > n nodes and E >= m edges. Rows n to N - 1
+ * belong to no graph (their id is -1), have features 0, and the edges that are missing are edges of
+ * such rows to themselves, no more of them in a row than the dataset has. So every kernel sees N rows
+ * and E edges, and nothing that bounds the dataset is exceeded. The factors of normalisations are 0
+ * there. N and E follow from n, m and the dataset alone, and G is exact, so the bits of a step do not
+ * depend on the batches before it.
+ *
+ * All arrays of a padded batch lie in one block of memory, in an order that follows from the shape:
+ * the host fills a block, and one copy brings it to the device. */
+
+struct hg__shape_of_batch {
+	int64_t nodes, edges, graphs;
+};
+
+/* The arrays of a block. */
+enum hg__padded_array {
+	HG__PADDED_ROWPTR,
+	HG__PADDED_COL,
+	HG__PADDED_WEIGHT,
+	HG__PADDED_WEIGHT_F16,
+	HG__PADDED_ROWPTR_T,
+	HG__PADDED_COL_T,
+	HG__PADDED_EDGE_T,
+	HG__PADDED_INVERSE_ROW,
+	HG__PADDED_INVERSE_COL,
+	HG__PADDED_ROOT_ROW,
+	HG__PADDED_ROOT_COL,
+	HG__PADDED_PTR,
+	HG__PADDED_ID,
+	HG__PADDED_LIVE, /* int64: n */
+	HG__PADDED_X,
+	HG__PADDED_EDGE_X,
+	HG__PADDED_ROW,
+	HG__PADDED_ARRAYS = HG__PADDED_ROW + HG_BATCH_ROWS
+};
+
+/* What all padded batches of a dataset share. */
+struct hg__padded {
+	const hg_batches *all;
+	unsigned needs;   /* bit a: blocks have array a */
+	int64_t per_row;  /* the most edges of a padding row */
+	float weight;     /* of such an edge */
+	hg_dtype x_dtype; /* of the features, which are dense */
+	double x_amax;
+	/* Of the dataset, on the host. Numbers of columns and edges count from the first of their graph.
+	 * A buffer that is not needed is empty. */
+	struct hg__buffer rowptr_t, col_t, edge_t, weight_f16; /* int64, int32, uint32, f16 */
+	struct hg__buffer factor[4]; /* f32: as HG__PADDED_INVERSE_ROW and the arrays after it */
+	struct hg__buffer counted;   /* int64 [graphs]: what counts in the loss of each graph */
+	int64_t least_counted;       /* of the graphs that take part, at least 1 */
+};
+
+/* Why padded batches are no use for this dataset; NULL: they are. state: the type in which dense
+ * features are. captures: the device launches captured steps. */
+const char *hg__padded_refusal(const hg_batches *all, hg_dtype state, int captures);
+/* probe: the graph of a batch without padding, on which a tape like those to come is compiled, so it
+ * has what they ask for. labels, mask: indices of rows of the batches, -1: none. After a failure,
+ * too, hg__padded_fini frees everything. */
+HG_NODISCARD hg_status hg__padded_init(struct hg__padded *padded, const hg_batches *all,
+                                       const hg_graph *probe, hg_dtype state, int labels, int mask);
+void hg__padded_fini(struct hg__padded *padded);
+
+/* The shape of a batch of these graphs, the bytes of its block, and what counts in its loss. */
+struct hg__shape_of_batch hg__padded_shape(const struct hg__padded *padded, const int64_t *graph,
+                                           int64_t graphs);
+size_t hg__padded_bytes(const struct hg__padded *padded, const struct hg__shape_of_batch *shape);
+int64_t hg__padded_counted(const struct hg__padded *padded, const int64_t *graph, int64_t graphs);
+/* Fills every byte of a block that kernels read. Safe on any thread: it only reads what is shared,
+ * allocates nothing and cannot fail. */
+void hg__padded_fill(const struct hg__padded *padded, const struct hg__shape_of_batch *shape,
+                     const int64_t *graph, void *block);
+
+/* The batch in a block of device memory. */
+struct hg__padded_batch {
+	struct hg__shape_of_batch shape;
+	hg_graph *graph;
+	hg_tensor x, edge_x, row[HG_BATCH_ROWS]; /* views; absent ones are not used */
+	const int64_t *live;                     /* device */
+	hg_batch batch;                          /* the same as tapes are recorded on it */
+};
+HG_NODISCARD hg_status hg__padded_open(const struct hg__padded *padded,
+                                       const struct hg__shape_of_batch *shape, void *block,
+                                       struct hg__padded_batch *batch);
+void hg__padded_close(struct hg__padded_batch *batch);
+
+HG_EXTERN_C_END
+#endif

@@ -1,0 +1,205 @@
+/* The buckets of a run in batches: which one is in place, and what is freed when. */
+#include "nn/train_buckets.h"
+
+#include "autograd/tape.h"
+#include "nn/train.h"
+
+/* ---- freeing ---- */
+
+static void bucket_free(hg_context *ctx, struct hg__bucket **place)
+{
+	struct hg__bucket *b = *place;
+	if (!b)
+		return;
+	hg_step_free(b->step);
+	hg_tape_free(b->tape);
+	hg__padded_close(&b->batch);
+	hg__host_free(ctx, b, sizeof *b);
+	*place = NULL;
+}
+
+void hg__train_buckets_forget(hg_train *t)
+{
+	struct hg__buckets *b = &t->batches.buckets;
+	for (int k = 0; k < HG__BUCKETS; k++)
+		if (b->bucket[k] != b->current)
+			bucket_free(t->ctx, &b->bucket[k]);
+}
+
+void hg__train_buckets_fini(hg_train *t)
+{
+	struct hg__buckets *b = &t->batches.buckets;
+	b->current = NULL;
+	hg__train_buckets_forget(t);
+	hg__padded_fini(&b->padded);
+	hg__buffer_free(t->ctx, &b->block);
+	hg__buffer_free(t->ctx, &b->staged);
+}
+
+/* ---- making ---- */
+
+hg_status hg__train_buckets_init(hg_train *t)
+{
+	struct hg__train_batches *b = &t->batches;
+	if (!b->all)
+		return HG_OK;
+	const hg_graph *probe = b->all->batch_graph;
+	const hg_dtype state = t->params->policy.state;
+	const char *why = hg__padded_refusal(b->all, state, t->ctx->backend->capture_begin != NULL);
+	if (!why && !probe->m && b->all->graph_facts.facts.max_row_degree > 0)
+		why = "the first batch has no edges";
+	if (why) {
+		hg__log(t->ctx, HG_LOG_INFO, "train: batches keep their own shapes: %s", why);
+		return HG_OK;
+	}
+	return hg__padded_init(&b->buckets.padded, b->all, probe, state,
+	                       t->truth.label ? HG__BATCH_TRUTH : -1,
+	                       t->truth.mask[HG__SPLIT_TRAIN] ? HG__BATCH_MASK : -1);
+}
+
+/* With an eighth to spare, so that few batches need more. */
+static hg_status host_grow(hg_context *ctx, size_t bytes, struct hg__buffer *buffer)
+{
+	if (bytes <= buffer->bytes)
+		return HG_OK;
+	hg__buffer_free(ctx, buffer);
+	return hg__buffer_host(ctx, (int64_t)(bytes + bytes / 8), 1, "train: a batch", buffer);
+}
+
+/* ---- which bucket is in place ---- */
+
+static int same_shape(const struct hg__shape_of_batch *a, const struct hg__shape_of_batch *b)
+{
+	return a->nodes == b->nodes && a->edges == b->edges && a->graphs == b->graphs;
+}
+
+/* Frees a tape without a bucket: that of a batch in its own shape. */
+static void put_away(hg_train *t)
+{
+	struct hg__bucket *current = t->batches.buckets.current;
+	if (t->step && t->step->watch)
+		hg__watch_leave(t->step->watch, &t->batches.past);
+	if (current) {
+		current->tape = t->tape;
+		current->step = t->step;
+		current->loss = t->loss;
+	} else {
+		hg__train_tape_free(t);
+		hg__batches_drop(t->batches.all);
+	}
+	t->tape = NULL;
+	t->step = NULL;
+	t->batches.buckets.current = NULL;
+}
+
+/* The bucket of a shape, or the place for it: an empty one, or that of the bucket that has not been
+ * used for longest. */
+static struct hg__bucket **find(struct hg__buckets *b, const struct hg__shape_of_batch *shape)
+{
+	struct hg__bucket **best = &b->bucket[0];
+	for (int k = 0; k < HG__BUCKETS; k++) {
+		struct hg__bucket **at = &b->bucket[k];
+		if (*at && same_shape(&(*at)->batch.shape, shape))
+			return at;
+		if (*best && (!*at || (*at)->used < (*best)->used))
+			best = at;
+	}
+	return best;
+}
+
+/* The block moves when it grows, and with it all that the tapes read. */
+static hg_status block_grow(hg_train *t, size_t bytes)
+{
+	struct hg__buckets *b = &t->batches.buckets;
+	if (bytes <= b->block.bytes)
+		return HG_OK;
+	put_away(t);
+	hg__train_buckets_forget(t);
+	hg__buffer_free(t->ctx, &b->block);
+	return hg__buffer_device(t->ctx, (int64_t)(bytes + bytes / 8), 1, "train: a batch", &b->block);
+}
+
+static hg_status bucket_make(hg_train *t, const struct hg__shape_of_batch *shape,
+                             struct hg__bucket **place)
+{
+	struct hg__buckets *b = &t->batches.buckets;
+	void *memory = NULL;
+	bucket_free(t->ctx, place);
+	HG__TRY(hg__host_alloc(t->ctx, 1, sizeof **place, "train: a shape of batches", &memory));
+	*place = memory;
+	const hg_status status = hg__padded_open(&b->padded, shape, b->block.data, &(*place)->batch);
+	if (status < 0)
+		bucket_free(t->ctx, place);
+	return status;
+}
+
+static hg_status put_in_place(hg_train *t, const struct hg__shape_of_batch *shape)
+{
+	struct hg__buckets *b = &t->batches.buckets;
+	HG__TRY(block_grow(t, hg__padded_bytes(&b->padded, shape)));
+	if (b->current && same_shape(&b->current->batch.shape, shape)) {
+		b->current->used = ++b->uses;
+		return HG_OK;
+	}
+	put_away(t);
+	struct hg__bucket **place = find(b, shape);
+	if (!*place || !same_shape(&(*place)->batch.shape, shape))
+		HG__TRY(bucket_make(t, shape, place));
+	b->current = *place;
+	b->current->used = ++b->uses;
+	hg__train_batch_place(t, &b->current->batch.batch);
+	return HG_OK;
+}
+
+/* ---- tapes ---- */
+
+/* A tape that needs more memory moves the arena of all. */
+static hg_status record(hg_train *t)
+{
+	const struct hg__buffer before = t->batches.arena;
+	HG__TRY(hg__train_record_tape(t));
+	if (t->batches.arena.data != before.data || t->batches.arena.bytes != before.bytes)
+		hg__train_buckets_forget(t);
+	return hg__train_record_step(t);
+}
+
+/* Counts of the observer go from step to step, in memory that captured steps write to. If this one
+ * does not observe the same tensors it is recorded again. */
+static hg_status tape_take(hg_train *t)
+{
+	struct hg__bucket *current = t->batches.buckets.current;
+	if (t->step)
+		return HG_OK;
+	if (current->step && current->step->watch &&
+	    !hg__watch_follows(current->step->watch, &t->batches.past)) {
+		hg_step_free(current->step);
+		hg_tape_free(current->tape);
+		current->step = NULL;
+		current->tape = NULL;
+	}
+	t->tape = current->tape;
+	t->step = current->step;
+	t->loss = current->loss;
+	current->tape = NULL;
+	current->step = NULL;
+	if (!t->step)
+		HG__TRY(record(t));
+	if (t->step->watch)
+		hg__watch_follow(t->step->watch, &t->batches.past);
+	return HG_OK;
+}
+
+hg_status hg__train_bucket_begin(hg_train *t, int64_t epoch, int64_t k)
+{
+	struct hg__buckets *b = &t->batches.buckets;
+	int64_t graphs;
+	const int64_t *graph = hg__batches_of_epoch(t->batches.all, epoch, k, &graphs);
+	const struct hg__shape_of_batch shape = hg__padded_shape(&b->padded, graph, graphs);
+	const size_t bytes = hg__padded_bytes(&b->padded, &shape);
+	HG__TRY(host_grow(t->ctx, bytes, &b->staged));
+	hg__padded_fill(&b->padded, &shape, graph, b->staged.data);
+	b->counted = hg__padded_counted(&b->padded, graph, graphs);
+	HG__TRY(put_in_place(t, &shape));
+	HG__TRY(t->ctx->backend->copy_in(t->ctx, b->block.data, b->staged.data, bytes));
+	return tape_take(t);
+}

@@ -1,0 +1,48 @@
+#ifndef HG_NN_TRAIN_BUCKETS_H
+#define HG_NN_TRAIN_BUCKETS_H
+
+#include "autograd/observe.h"
+#include "halfgraph/train.h"
+#include "nn/batches_padded.h"
+
+HG_EXTERN_C_BEGIN
+
+/* Tapes and steps that serve all padded batches of one shape. The batches of a dataset have few
+ * shapes, so after a few epochs nothing is recorded any more, and steps are launched as captured. */
+
+/* Batches of 128 graphs have 2 to 8 shapes where graphs are of similar size (ZINC) and some 70 where
+ * their edges vary most (COLLAB). */
+enum { HG__BUCKETS = 96 };
+
+struct hg__bucket {
+	struct hg__padded_batch batch;
+	/* NULL while the bucket is in place: the run has them */
+	hg_tape *tape;
+	hg_step *step;
+	hg_var loss;
+	int64_t used; /* when it was last put in place */
+};
+
+/* All buckets lie in the same block of device memory, and their tapes run in the same arena. */
+struct hg__buckets {
+	struct hg__padded padded; /* .all NULL: batches keep their own shapes */
+	struct hg__bucket *bucket[HG__BUCKETS];
+	struct hg__bucket *current; /* the one in place; NULL: none */
+	struct hg__buffer block;    /* device */
+	struct hg__buffer staged;   /* host: the next batch */
+	int64_t uses;
+	int64_t counted; /* what counts in the loss of the batch in place */
+};
+
+/* Tries to give the run padded batches. Its first tape has been recorded on a batch without
+ * padding. */
+HG_NODISCARD hg_status hg__train_buckets_init(hg_train *train);
+void hg__train_buckets_fini(hg_train *train);
+/* Puts batch k of an epoch in place, with a tape and a step for it. */
+HG_NODISCARD hg_status hg__train_bucket_begin(hg_train *train, int64_t epoch, int64_t k);
+/* Frees all tapes and steps but those in place: they were recorded with assumptions that no longer
+ * hold. */
+void hg__train_buckets_forget(hg_train *train);
+
+HG_EXTERN_C_END
+#endif

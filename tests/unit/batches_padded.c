@@ -1,0 +1,282 @@
+/* Padded batches: their shapes and what their blocks hold, and that a pass on one is a pass on its
+ * graphs. */
+#include "nn/batches_padded.h"
+
+#include <math.h>
+
+#include "autograd/tape.h"
+#include "halfgraph/ops_norm.h"
+#include "unit/many_graphs.h"
+
+enum { PARAMS = 64, ELEMENTS = 1024 };
+
+struct pass {
+	hg_params *params;
+	hg_model *model;
+	hg_tape *tape;
+	float loss, grad[PARAMS][ELEMENTS];
+};
+
+/* One forward and backward pass with the weights of the context's seed. padded: NULL, or that of
+ * the input. */
+static void pass_run(struct pass *p, hg_context *ctx, const char *name, const char *policy,
+                     const hg_batch *batch, const struct hg__padded_batch *padded)
+{
+	hg_policy precision = hg_policy_fp16();
+	hg_model_config c = hg_model_config_default(name);
+	CHECK_OK(hg_policy_parse(policy, &precision));
+	precision.loss_scale.init_scale = 64.0f; /* the gradients of single graphs are large */
+	c.in_features = MG_FEATURES;
+	c.out_features = MG_CLASSES;
+	c.hidden = 8;
+	c.heads = 2;
+	c.readout = HG_REDUCE_MEAN;
+	c.edge_features = hg_model_get_info(name)->edge_features ? MG_ATTRIBUTES : 0;
+	c.dropout = c.attention_dropout = 0.0f;
+	CHECK_OK(hg_params_create(ctx, &precision, &p->params));
+	CHECK_OK(hg_model_create(p->params, &c, &p->model));
+	CHECK_OK(hg_tape_create(p->params, HG_TRAIN, &p->tape));
+	if (padded)
+		hg__tape_live(p->tape, padded->live, padded->shape.nodes);
+	const hg_var logits = hg_model_record(p->model, p->tape, &batch->input);
+	const hg_var loss = hg_softmax_xent(
+	    p->tape, logits, hg_tape_input(p->tape, batch->row[0], "labels", -1.0), HG_NONE);
+	CHECK_OK(hg_tape_compile(p->tape, loss));
+	CHECK_OK(hg_tape_forward(p->tape));
+	CHECK_OK(hg_tape_backward(p->tape));
+	CHECK_OK(hg_tensor_download(hg_tape_value(p->tape, loss), &p->loss, HG_F32));
+	CHECK(p->params->count <= PARAMS);
+	for (int64_t i = 0; i < p->params->count; i++) {
+		const hg_tensor *grad = p->params->item[i]->grad;
+		CHECK(hg_tensor_rows(grad) * hg_tensor_cols(grad) <= ELEMENTS);
+		if (grad)
+			CHECK_OK(hg_tensor_download(grad, p->grad[i], HG_F32));
+	}
+}
+
+static void pass_free(struct pass *p)
+{
+	hg_tape_free(p->tape);
+	hg_model_free(p->model);
+	hg_params_free(p->params);
+	memset(p, 0, sizeof *p);
+}
+
+/* The same rows are added, on a GPU in other pieces, and sparse features are multiplied as dense
+ * ones: halves round otherwise in a few places, and a relu near its bend passes a gradient or does
+ * not. */
+static void check_close(const struct pass *a, const struct pass *b, const char *name, double u)
+{
+	double norm = 0.0, distance = 0.0;
+	CHECK_MSG(fabs((double)a->loss - (double)b->loss) <= u / 16.0 * (1.0 + (double)a->loss),
+	          "%s: loss %.9g and %.9g", name, (double)a->loss, (double)b->loss);
+	for (int64_t i = 0; i < PARAMS; i++)
+		for (int e = 0; e < ELEMENTS; e++) {
+			const double x = (double)a->grad[i][e], y = (double)b->grad[i][e];
+			CHECK(isfinite(x) && isfinite(y));
+			norm += x * x;
+			distance += (x - y) * (x - y);
+		}
+	CHECK_MSG(sqrt(distance) <= u * sqrt(norm), "%s: gradients of norm %g differ by %g", name,
+	          sqrt(norm), sqrt(distance));
+}
+
+/* The batch in place, padded, in a block of device memory. */
+struct block {
+	struct hg__padded padded;
+	struct hg__padded_batch batch;
+	struct hg__buffer host, device;
+};
+
+static void block_open(struct block *k, hg_context *ctx, const hg_batches *all,
+                       const hg_batch *batch, hg_dtype state)
+{
+	memset(k, 0, sizeof *k);
+	CHECK(hg__padded_refusal(all, state, 1) == NULL);
+	CHECK_OK(hg__padded_init(&k->padded, all, all->batch_graph, state, 0, -1));
+	const struct hg__shape_of_batch shape =
+	    hg__padded_shape(&k->padded, batch->graph, batch->graphs);
+	const size_t bytes = hg__padded_bytes(&k->padded, &shape);
+	CHECK_OK(hg__buffer_host(ctx, (int64_t)bytes, 1, "block", &k->host));
+	memset(k->host.data, 0xFF, bytes); /* whatever was there before */
+	hg__padded_fill(&k->padded, &shape, batch->graph, k->host.data);
+	CHECK_OK(hg__buffer_upload(ctx, (int64_t)bytes, 1, k->host.data, "block", &k->device));
+	CHECK_OK(hg__padded_open(&k->padded, &shape, k->device.data, &k->batch));
+}
+
+static void block_close(struct block *k, hg_context *ctx)
+{
+	hg__padded_close(&k->batch);
+	hg__padded_fini(&k->padded);
+	hg__buffer_free(ctx, &k->host);
+	hg__buffer_free(ctx, &k->device);
+}
+
+static void check_shape(const struct block *k, const hg_batch *batch)
+{
+	const struct hg__shape_of_batch *s = &k->batch.shape;
+	const int64_t nodes = hg_graph_rows(batch->input.graph),
+	              edges = hg_graph_edges(batch->input.graph);
+	CHECK(s->graphs == batch->graphs && s->nodes > nodes && s->nodes > s->graphs);
+	CHECK(s->edges >= edges && (edges > 0) == (s->edges > 0) && s->nodes != s->edges);
+	CHECK(s->edges <= edges + edges / 16 + 8);
+}
+
+/* The graph in the block is the batch, then rows that have edges to themselves alone, no more than
+ * the dataset has in a row. */
+static void check_graph(const struct block *k, const hg_batch *batch)
+{
+	static int64_t rowptr[2][2 * MG_NODES];
+	static int32_t col[2][2 * MG_EDGES];
+	static float weight[2][2 * MG_EDGES];
+	const int64_t nodes = hg_graph_rows(batch->input.graph), m = hg_graph_edges(batch->input.graph);
+	const hg_graph_facts *f = &k->padded.all->graph_facts.facts;
+	CHECK(k->batch.shape.nodes < 2 * MG_NODES && k->batch.shape.edges < 2 * MG_EDGES);
+	CHECK_OK(hg_graph_download(batch->input.graph, rowptr[0], col[0], weight[0]));
+	CHECK_OK(hg_graph_download(k->batch.graph, rowptr[1], col[1], weight[1]));
+	CHECK(memcmp(rowptr[0], rowptr[1], (size_t)(nodes + 1) * sizeof(int64_t)) == 0);
+	CHECK(memcmp(col[0], col[1], (size_t)m * sizeof(int32_t)) == 0);
+	CHECK(memcmp(weight[0], weight[1], (size_t)m * sizeof(float)) == 0);
+	CHECK_EQ_I(rowptr[1][k->batch.shape.nodes], k->batch.shape.edges);
+	for (int64_t i = nodes; i < k->batch.shape.nodes; i++) {
+		double sum = 0.0;
+		CHECK(rowptr[1][i + 1] >= rowptr[1][i]);
+		CHECK(rowptr[1][i + 1] - rowptr[1][i] <= f->max_row_degree);
+		for (int64_t e = rowptr[1][i]; e < rowptr[1][i + 1]; e++) {
+			CHECK_EQ_I(col[1][e], i);
+			CHECK(weight[1][e] > 0.0f);
+			sum += (double)weight[1][e];
+		}
+		CHECK(sum <= f->max_row_sum && sum <= f->max_col_sum);
+	}
+}
+
+/* The transpose of the graph in the block, as the device computes it. */
+static void check_transpose(hg_context *ctx, const struct block *k)
+{
+	const hg_graph *g = k->batch.graph;
+	const struct hg__csr csr = {g->rows, g->cols, g->m, g->rowptr.data, g->col.data, NULL, NULL};
+	struct hg__buffer rowptr, col, edge, found, expected;
+	if (!g->m)
+		return;
+	CHECK_OK(hg__buffer_device(ctx, g->rows + 1, sizeof(int64_t), "rowptr", &rowptr));
+	CHECK_OK(hg__buffer_device(ctx, g->m, sizeof(int32_t), "col", &col));
+	CHECK_OK(hg__buffer_device(ctx, g->m, sizeof(uint32_t), "edge", &edge));
+	CHECK_OK(ctx->backend->csr_transpose(ctx, &csr, rowptr.data, col.data, edge.data));
+	const struct hg__buffer *const of[][2] = {
+	    {&g->rowptr_t, &rowptr}, {&g->col_t, &col}, {&g->edge_t, &edge}};
+	for (int i = 0; i < 3; i++) {
+		if (!of[i][0]->bytes)
+			continue;
+		CHECK(of[i][0]->bytes == of[i][1]->bytes);
+		CHECK_OK(hg__buffer_download(ctx, of[i][0], "found", &found));
+		CHECK_OK(hg__buffer_download(ctx, of[i][1], "expected", &expected));
+		CHECK(memcmp(found.data, expected.data, found.bytes) == 0);
+		hg__buffer_free(ctx, &found);
+		hg__buffer_free(ctx, &expected);
+	}
+	hg__buffer_free(ctx, &rowptr);
+	hg__buffer_free(ctx, &col);
+	hg__buffer_free(ctx, &edge);
+}
+
+static hg_status batches_of(hg_context *ctx, const struct many_device *d, int64_t graphs,
+                            hg_batches **batches)
+{
+	hg_batches_config c = HG_BATCHES_CONFIG_INIT;
+	c.input = many_input(d);
+	c.row[0] = d->label;
+	c.row[2] = d->target;
+	c.graphs = graphs;
+	c.seed = 3;
+	return hg_batches_create(ctx, &c, batches);
+}
+
+static void check_batch(hg_context *ctx, const char *name, hg_batches *all, int64_t k, int variant)
+{
+	static struct pass exact, padded;
+	struct block block;
+	hg_batch batch = HG_BATCH_INIT;
+	const char *policy = variant & MG_F32 ? "fp32" : "fp16";
+	CHECK_OK(hg_batches_load(all, 4, k, &batch));
+	if (!hg_graph_edges(batch.input.graph))
+		return;
+	pass_run(&exact, ctx, name, policy, &batch, NULL);
+	block_open(&block, ctx, all, &batch, variant & MG_F32 ? HG_F32 : HG_F16);
+	check_shape(&block, &batch);
+	check_graph(&block, &batch);
+	check_transpose(ctx, &block);
+	pass_run(&padded, ctx, name, policy, &block.batch.batch, &block.batch);
+	/* a CPU adds the rows of dense features in the same order, and only its sums over edges, for the
+	 * parameters of some kinds of attention, are in other pieces */
+	const int same = hg_context_device(ctx) == HG_DEVICE_CPU && !(variant & MG_SPARSE);
+	check_close(&exact, &padded, name, same ? 0x1p-20 : variant & MG_F32 ? 0x1p-10 : 0x1p-4);
+	CHECK(!same || exact.loss == padded.loss);
+	pass_free(&padded);
+	pass_free(&exact);
+	block_close(&block, ctx);
+}
+
+static void a_pass_on_a_padded_batch_is_that_of_its_graphs(void)
+{
+	static const int64_t sizes[] = {1, 6, MG_GRAPHS};
+	static struct many_graphs g;
+	hg_context *ctx = test_context();
+	const char *const *names = hg_model_names();
+	for (int symmetric = 0; symmetric < 2; symmetric++)
+		for (int k = 0; names[k]; k++)
+			for (int variant = 0; variant < MG_VARIANTS; variant++) {
+				struct many_device d;
+				hg_batches *all;
+				many_graphs_make(&g, symmetric, 1);
+				/* features that halves hold, so that dense ones are those of sparse ones */
+				for (int64_t i = 0; i < g.nodes * MG_FEATURES; i++)
+					g.x[i] = hg_half_to_float(hg_half_from_float(g.x[i]));
+				CHECK_OK(many_open(ctx, &g, variant, &d));
+				const int s = (k + variant) % 3;
+				CHECK_OK(batches_of(ctx, &d, sizes[s], &all));
+				check_batch(ctx, names[k], all, hg_batches_count(all) - 1, variant);
+				check_batch(ctx, names[k], all, 0, variant);
+				hg_batches_free(all);
+				many_close(&d);
+			}
+	hg_context_free(ctx);
+}
+
+/* A dataset without a node of more than 1024 edges has padded batches; features that halves do not
+ * hold have none, unless they are dense. */
+static void some_datasets_keep_their_shapes(void)
+{
+	static struct many_graphs g;
+	hg_context *ctx = test_context();
+	struct many_device d;
+	hg_batches *all;
+	many_graphs_make(&g, 1, 0);
+	g.x[0] = 1.0f + 0x1p-20f;
+	for (int variant = 0; variant < 4; variant += 2) {
+		CHECK_OK(many_open(ctx, &g, variant, &d));
+		CHECK_OK(batches_of(ctx, &d, 5, &all));
+		const char *why = hg__padded_refusal(all, HG_F16, 1);
+		CHECK(variant & MG_SPARSE ? why && strstr(why, "exactly") : !why);
+		CHECK(hg__padded_refusal(all, HG_F32, 1) == NULL);
+		all->graph_facts.facts.max_col_degree = 1025;
+		why = hg__padded_refusal(all, HG_F32, 1);
+		CHECK(why && strstr(why, "1024 edges"));
+		all->graph_facts.facts.max_col_degree = 4;
+		all->features = 129;
+		why = hg__padded_refusal(all, HG_F32, 0);
+		CHECK(variant & MG_SPARSE ? why && strstr(why, "sparse") : !why);
+		hg_batches_free(all);
+		many_close(&d);
+	}
+	hg_context_free(ctx);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(a_pass_on_a_padded_batch_is_that_of_its_graphs),
+	    TEST(some_datasets_keep_their_shapes),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
