@@ -25,10 +25,23 @@ hg_status hg__buffer_device(hg_context *ctx, int64_t count, size_t size, const c
 	return HG_OK;
 }
 
+hg_status hg__buffer_pinned(hg_context *ctx, size_t bytes, const char *what,
+                            struct hg__buffer *buffer)
+{
+	void *memory = ctx->backend->host_alloc ? ctx->backend->host_alloc(ctx, bytes) : NULL;
+	if (!memory)
+		return hg__buffer_host(ctx, (int64_t)bytes, 1, what, buffer);
+	const struct hg__buffer pinned = {memory, bytes, HG__PINNED};
+	*buffer = pinned;
+	return HG_OK;
+}
+
 void hg__buffer_free(hg_context *ctx, struct hg__buffer *buffer)
 {
 	if (buffer->device == 1)
 		hg__device_free(ctx, buffer->data, buffer->bytes);
+	else if (buffer->device == HG__PINNED && buffer->data)
+		ctx->backend->host_free(ctx, buffer->data);
 	else if (buffer->device == 0)
 		hg__host_free(ctx, buffer->data, buffer->bytes);
 	buffer->data = NULL;

@@ -33,7 +33,8 @@ void hg__train_buckets_fini(hg_train *t)
 	hg__train_buckets_forget(t);
 	hg__padded_fini(&b->padded);
 	hg__buffer_free(t->ctx, &b->block);
-	hg__buffer_free(t->ctx, &b->staged);
+	for (int k = 0; k < 2; k++)
+		hg__buffer_free(t->ctx, &b->staged[k].block);
 }
 
 /* ---- making ---- */
@@ -55,15 +56,6 @@ hg_status hg__train_buckets_init(hg_train *t)
 	return hg__padded_init(&b->buckets.padded, b->all, probe, state,
 	                       t->truth.label ? HG__BATCH_TRUTH : -1,
 	                       t->truth.mask[HG__SPLIT_TRAIN] ? HG__BATCH_MASK : -1);
-}
-
-/* With an eighth to spare, so that few batches need more. */
-static hg_status host_grow(hg_context *ctx, size_t bytes, struct hg__buffer *buffer)
-{
-	if (bytes <= buffer->bytes)
-		return HG_OK;
-	hg__buffer_free(ctx, buffer);
-	return hg__buffer_host(ctx, (int64_t)(bytes + bytes / 8), 1, "train: a batch", buffer);
 }
 
 /* ---- which bucket is in place ---- */
@@ -189,17 +181,66 @@ static hg_status tape_take(hg_train *t)
 	return HG_OK;
 }
 
+/* ---- batches on their way ---- */
+
+void hg__train_buckets_begin(hg_train *t)
+{
+	struct hg__buckets *b = &t->batches.buckets;
+	b->next = -1;
+	if (b->padded.all && hg__train_steps(t) > 1)
+		hg__stager_begin(&b->stager);
+}
+
+void hg__train_buckets_end(hg_train *t)
+{
+	hg__stager_end(&t->batches.buckets.stager);
+}
+
+/* With an eighth to spare, so that few batches need more. */
+static hg_status host_grow(hg_context *ctx, size_t bytes, struct hg__buffer *buffer)
+{
+	if (bytes <= buffer->bytes)
+		return HG_OK;
+	hg__buffer_free(ctx, buffer);
+	return hg__buffer_pinned(ctx, bytes + bytes / 8, "train: a batch", buffer);
+}
+
+/* Has batch k put together, while the device may still read the batch before. */
+static hg_status stage(hg_train *t, int64_t epoch, int64_t k)
+{
+	struct hg__buckets *b = &t->batches.buckets;
+	struct hg__staged *to = &b->staged[k % 2];
+	int64_t graphs;
+	const int64_t *graph = hg__batches_of_epoch(t->batches.all, epoch, k, &graphs);
+	to->shape = hg__padded_shape(&b->padded, graph, graphs);
+	to->counted = hg__padded_counted(&b->padded, graph, graphs);
+	HG__TRY(host_grow(t->ctx, hg__padded_bytes(&b->padded, &to->shape), &to->block));
+	const struct hg__staging staging = {&b->padded, to->shape, graph, to->block.data};
+	hg__stager_ask(&b->stager, &staging);
+	b->next = k;
+	return HG_OK;
+}
+
+static hg_status copy_in(hg_train *t, const struct hg__staged *from)
+{
+	const struct hg__backend *backend = t->ctx->backend;
+	struct hg__buckets *b = &t->batches.buckets;
+	const size_t bytes = hg__padded_bytes(&b->padded, &from->shape);
+	return (backend->copy_in_async ? backend->copy_in_async : backend->copy_in)(
+	    t->ctx, b->block.data, from->block.data, bytes);
+}
+
 hg_status hg__train_bucket_begin(hg_train *t, int64_t epoch, int64_t k)
 {
 	struct hg__buckets *b = &t->batches.buckets;
-	int64_t graphs;
-	const int64_t *graph = hg__batches_of_epoch(t->batches.all, epoch, k, &graphs);
-	const struct hg__shape_of_batch shape = hg__padded_shape(&b->padded, graph, graphs);
-	const size_t bytes = hg__padded_bytes(&b->padded, &shape);
-	HG__TRY(host_grow(t->ctx, bytes, &b->staged));
-	hg__padded_fill(&b->padded, &shape, graph, b->staged.data);
-	b->counted = hg__padded_counted(&b->padded, graph, graphs);
-	HG__TRY(put_in_place(t, &shape));
-	HG__TRY(t->ctx->backend->copy_in(t->ctx, b->block.data, b->staged.data, bytes));
+	const struct hg__staged *staged = &b->staged[k % 2];
+	if (b->next != k)
+		HG__TRY(stage(t, epoch, k));
+	hg__stager_wait(&b->stager);
+	b->counted = staged->counted;
+	HG__TRY(put_in_place(t, &staged->shape));
+	HG__TRY(copy_in(t, staged));
+	if (b->stager.threaded && k + 1 < hg__train_steps(t))
+		HG__TRY(stage(t, epoch, k + 1));
 	return tape_take(t);
 }

@@ -3,7 +3,7 @@
 
 #include "autograd/observe.h"
 #include "halfgraph/train.h"
-#include "nn/batches_padded.h"
+#include "nn/train_stager.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -23,14 +23,25 @@ struct hg__bucket {
 	int64_t used; /* when it was last put in place */
 };
 
+/* A batch in host memory, on its way to the device. */
+struct hg__staged {
+	struct hg__buffer block; /* pinned, where the device has such memory */
+	struct hg__shape_of_batch shape;
+	int64_t counted; /* what counts in its loss */
+};
+
 /* All buckets lie in the same block of device memory, and their tapes run in the same arena. */
 struct hg__buckets {
 	struct hg__padded padded; /* .all NULL: batches keep their own shapes */
 	struct hg__bucket *bucket[HG__BUCKETS];
 	struct hg__bucket *current; /* the one in place; NULL: none */
 	struct hg__buffer block;    /* device */
-	struct hg__buffer staged;   /* host: the next batch */
 	int64_t uses;
+	/* Batch k of an epoch is in staged[k % 2], so that batch k + 1 can be put together while the
+	 * device reads batch k. */
+	struct hg__staged staged[2];
+	struct hg__stager stager;
+	int64_t next;    /* the batch that has been asked of it; -1: none */
 	int64_t counted; /* what counts in the loss of the batch in place */
 };
 
@@ -38,7 +49,11 @@ struct hg__buckets {
  * padding. */
 HG_NODISCARD hg_status hg__train_buckets_init(hg_train *train);
 void hg__train_buckets_fini(hg_train *train);
-/* Puts batch k of an epoch in place, with a tape and a step for it. */
+/* Before the first batch of an epoch, and after its last one or a failure. */
+void hg__train_buckets_begin(hg_train *train);
+void hg__train_buckets_end(hg_train *train);
+/* Puts batch k of an epoch in place, with a tape and a step for it. All that was queued before has
+ * run. */
 HG_NODISCARD hg_status hg__train_bucket_begin(hg_train *train, int64_t epoch, int64_t k);
 /* Frees all tapes and steps but those in place: they were recorded with assumptions that no longer
  * hold. */

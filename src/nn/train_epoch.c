@@ -88,7 +88,7 @@ static void step_note(const hg_step_info *info, struct hg__epoch *e)
 	of->skipped = info->skipped;
 }
 
-hg_status hg__train_epoch(hg_train *t, int64_t epoch, struct hg__epoch *e)
+static hg_status epoch_run(hg_train *t, int64_t epoch, struct hg__epoch *e)
 {
 	hg_step_info info = HG_STEP_INFO_INIT;
 	double sum = 0.0, loss = 0.0;
@@ -106,6 +106,14 @@ hg_status hg__train_epoch(hg_train *t, int64_t epoch, struct hg__epoch *e)
 	}
 	e->loss = sum / (double)rows;
 	return HG_OK;
+}
+
+hg_status hg__train_epoch(hg_train *t, int64_t epoch, struct hg__epoch *e)
+{
+	hg__train_buckets_begin(t);
+	const hg_status status = epoch_run(t, epoch, e);
+	hg__train_buckets_end(t);
+	return status;
 }
 
 hg_status hg__train_evaluation_renew(hg_train *t)

@@ -204,6 +204,36 @@ static hg_status copy_in(hg_context *ctx, void *device, const void *host, size_t
 	return HG_OK;
 }
 
+static void *host_alloc(hg_context *ctx, size_t bytes)
+{
+	void *memory = nullptr;
+	if (is_forked(ctx))
+		return nullptr;
+	(void)stream_of(ctx);
+	if (cudaMallocHost(&memory, bytes) == cudaSuccess)
+		return memory;
+	(void)cudaGetLastError();
+	return nullptr;
+}
+
+static void host_free(hg_context *ctx, void *memory)
+{
+	if (is_forked(ctx))
+		return;
+	(void)stream_of(ctx);
+	(void)cudaFreeHost(memory);
+}
+
+static hg_status copy_in_async(hg_context *ctx, void *device, const void *host, size_t bytes)
+{
+	if (bytes == 0)
+		return HG_OK;
+	HG__TRY(hg__same_process(ctx));
+	HG__CUDA(ctx, "copy to the device",
+	         cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_of(ctx)));
+	return HG_OK;
+}
+
 static hg_status copy_out(hg_context *ctx, void *host, const void *device, size_t bytes)
 {
 	if (bytes == 0)
@@ -425,6 +455,9 @@ static constexpr struct hg__backend make_backend()
 	b.alloc = device_alloc;
 	b.free = device_free;
 	b.copy_in = copy_in;
+	b.host_alloc = host_alloc;
+	b.host_free = host_free;
+	b.copy_in_async = copy_in_async;
 	b.copy_out = copy_out;
 	b.copy = copy_on_device;
 	b.fill = fill_memory;
