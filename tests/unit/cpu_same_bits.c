@@ -279,14 +279,14 @@ static void run_norms(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 		for (int train = 3; train >= 0; train--) {
 			CHECK_OK(k->batch_norm.run(
 			    ctx, &(struct hg__batch_norm_args){x, gamma, beta, y, mean, rstd, rm, rv, 0.1f,
-			                                       1e-5f, train % 2, train / 2, 0, NULL}));
+			                                       1e-5f, train % 2, train / 2, 0, NULL, NULL}));
 			keep(&y);
 			keep(&rv);
 		}
 		for (int relu = 0; relu < 2; relu++) {
 			CHECK_OK(k->batch_norm_back.run(
 			    ctx, &(struct hg__batch_norm_back_args){x, gamma, mean, rstd, dy, dx, dg, db, beta,
-			                                            relu, 0}));
+			                                            relu, 0, NULL}));
 			keep(&dx);
 			keep(&dg);
 		}
