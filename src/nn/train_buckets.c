@@ -183,11 +183,14 @@ static hg_status tape_take(hg_train *t)
 
 /* ---- batches on their way ---- */
 
+/* A CPU has no time to spare while it computes: there the thread would take it from the kernels, and
+ * be waited for when it gets none. */
 void hg__train_buckets_begin(hg_train *t)
 {
 	struct hg__buckets *b = &t->batches.buckets;
+	const int runs_alone = t->ctx->backend->capture_begin != NULL;
 	b->next = -1;
-	if (b->padded.all && hg__train_steps(t) > 1)
+	if (b->padded.all && hg__train_steps(t) > 1 && runs_alone)
 		hg__stager_begin(&b->stager);
 }
 
