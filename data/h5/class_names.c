@@ -1,5 +1,5 @@
-/* The names of classes in a dataset or a checkpoint: [bytes] of UTF-8, one name after the other, each
- * with its terminating 0. */
+/* The names of classes in a dataset or a checkpoint: [bytes] of UTF-8, one name after the other,
+ * each with its terminating 0. */
 #include "class_names.h"
 
 #include <inttypes.h>

@@ -116,8 +116,8 @@ HG_API const char *hg_dataset_class_name(const hg_dataset *dataset, int64_t c);
  * @param dataset  receives the dataset, owned by the caller.
  * @param message  receives the reason of a failure, or NULL.
  * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_IO (it cannot be read, or changed while it
- *         was read); HG_ERR_FORMAT (it is not a dataset, or damaged); HG_ERR_RANGE (a number does not fit its type);
- *         HG_ERR_NOMEM. */
+ *         was read); HG_ERR_FORMAT (it is not a dataset, or damaged); HG_ERR_RANGE (a number does
+ *         not fit its type); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_read(const char *path, hg_dataset **dataset,
                                               char *message);
 

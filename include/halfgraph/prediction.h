@@ -37,7 +37,8 @@ typedef struct hg_prediction {
 	/** [n, C]: of classes the softmax of the logits, NaN in a row with NaN or +inf; of several
 	 * labels the sigmoid of each. NULL for real targets */
 	float *probability;
-	/** [embedding_rows, embedding_cols]: what a layer computed (hg_predict_config.embed), or NULL */
+	/** [embedding_rows, embedding_cols]: what a layer computed (hg_predict_config.embed), or NULL
+	 */
 	float *embedding;
 	int64_t embedding_rows; /**< rows; of a graph task with hg_predict_config.of_nodes the nodes */
 	int64_t embedding_cols; /**< columns (hg_predictor_embedding_cols) */
@@ -113,8 +114,8 @@ HG_API HG_NODISCARD hg_status hg_dataset_predict(const hg_dataset *dataset, hg_p
  * @param prediction  receives the prediction, owned by the caller (hg_prediction_free); NULL on
  *                    failure.
  * @param message     receives the reason of a failure, or NULL.
- * @return HG_OK; the errors of hg_dataset_predict; HG_ERR_ARG also where config's size is not set or
- *         the model has no such embedding (the message says which it has). */
+ * @return HG_OK; the errors of hg_dataset_predict; HG_ERR_ARG also where config's size is not set,
+ *         or the model has no such embedding (the message says which it has). */
 HG_API HG_NODISCARD hg_status hg_dataset_predict_with(const hg_dataset *dataset,
                                                       hg_predictor *predictor,
                                                       const hg_predict_config *config,
@@ -158,7 +159,8 @@ HG_API const char *hg_prediction_format(const char *path);
  * is one:
  *
  *     .csv   text: a line of names, "id,class,p0,p1,..", "id,p0,.." or "id,t0,..", then the rows;
- *            a class that has a name is named, none is an empty field then; an embedding of the same rows appends "e0,e1,.."
+ *            a class that has a name is named, none is an empty field then; an embedding of the
+ *            same rows appends "e0,e1,.."
  *     .npz   numpy: id [n] int64, class [n] int32, probability or value [n, C] float32, embedding
  *            [rows, d] float32, embedding_id [rows] int64 where these are not the rows of id,
  *            class_names [C] texts

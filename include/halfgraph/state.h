@@ -117,7 +117,8 @@ typedef struct hg_state {
 	int64_t columns;          /**< length of column_mean; 0: features were not standardised */
 	double *column_mean;      /**< [columns]: subtracted from each column of the features */
 	double *column_deviation; /**< [columns]: what it was divided by; 0: the column became 0 */
-	/** the names of the classes, UTF-8, one after the other, each with its terminating 0; or NULL */
+	/** the names of the classes, UTF-8, one after the other, each with its terminating 0; or NULL
+	 */
 	char *class_name;
 	int64_t class_name_bytes; /**< of class_name */
 } hg_state;

@@ -31,8 +31,8 @@ struct hg__backend {
 	void *(*alloc)(hg_context *ctx, size_t bytes); /* NULL: no memory; sets no error text */
 	void (*free)(hg_context *ctx, void *memory);
 	hg_status (*copy_in)(hg_context *ctx, void *device, const void *host, size_t bytes);
-	/* Pinned host memory, NULL if there is none, and a copy from it that is only queued: it stays as
-	 * it is until the copy has run. From other memory such a copy is correct, too. All three are
+	/* Pinned host memory, NULL if there is none, and a copy from it that is only queued: it stays
+	 * as it is until the copy has run. From other memory such a copy is correct, too. All three are
 	 * NULL on a device that has no use for them. */
 	void *(*host_alloc)(hg_context *ctx, size_t bytes);
 	void (*host_free)(hg_context *ctx, void *memory);

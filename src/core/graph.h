@@ -30,8 +30,8 @@ struct hg_graph {
 	/* f32 factors of the normalisations: 1/d and 1/sqrt(d) of rows and of columns. */
 	struct hg__buffer inverse_row, inverse_col, root_row, root_col;
 
-	/* 1: the arrays above lie in the caller's memory and change from run to run (graph_blocks.h), so
-	 * nothing that is missing can be computed from them and kept */
+	/* 1: the arrays above lie in the caller's memory and change from run to run (graph_blocks.h),
+	 * so nothing that is missing can be computed from them and kept */
 	int changes;
 
 	int facts_known, pattern_symmetric;

@@ -31,9 +31,9 @@ struct hg__part {
 	const int64_t *ptr;  /* [count + 1] */
 	const int32_t *id;   /* [rows] the graph of each node */
 };
-/* The arrays of a part in device memory of the caller, who changes them between runs of the tapes on
- * the graph: a batch of a fixed shape. Rows from ptr[count] on have id -1 and belong to no graph.
- * What is NULL cannot be asked of the graph (HG_ERR_UNSUPPORTED). */
+/* The arrays of a part in device memory of the caller, who changes them between runs of the tapes
+ * on the graph: a batch of a fixed shape. Rows from ptr[count] on have id -1 and belong to no
+ * graph. What is NULL cannot be asked of the graph (HG_ERR_UNSUPPORTED). */
 struct hg__changing {
 	int64_t rows, m, count;
 	int64_t *rowptr, *rowptr_t, *ptr;

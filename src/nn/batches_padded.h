@@ -8,12 +8,12 @@ HG_EXTERN_C_BEGIN
 
 /* Batches of few different shapes, so that a tape and a captured step serve many batches.
  *
- * A batch of n nodes, m edges and G graphs is padded to N > n nodes and E >= m edges. Rows n to N - 1
- * belong to no graph (their id is -1), have features 0, and the edges that are missing are edges of
- * such rows to themselves, no more of them in a row than the dataset has. So every kernel sees N rows
- * and E edges, and nothing that bounds the dataset is exceeded. The factors of normalisations are 0
- * there. N and E follow from n, m and the dataset alone, and G is exact, so the bits of a step do not
- * depend on the batches before it.
+ * A batch of n nodes, m edges and G graphs is padded to N > n nodes and E >= m edges. Rows n to N -
+ * 1 belong to no graph (their id is -1), have features 0, and the edges that are missing are edges
+ * of such rows to themselves, no more of them in a row than the dataset has. So every kernel sees N
+ * rows and E edges, and nothing that bounds the dataset is exceeded. The factors of normalisations
+ * are 0 there. N and E follow from n, m and the dataset alone, and G is exact, so the bits of a
+ * step do not depend on the batches before it.
  *
  * All arrays of a padded batch lie in one block of memory, in an order that follows from the shape:
  * the host fills a block, and one copy brings it to the device. */
@@ -52,8 +52,8 @@ struct hg__padded {
 	float weight;     /* of such an edge */
 	hg_dtype x_dtype; /* of the features, which are dense */
 	double x_amax;
-	/* Of the dataset, on the host. Numbers of columns and edges count from the first of their graph.
-	 * A buffer that is not needed is empty. */
+	/* Of the dataset, on the host. Numbers of columns and edges count from the first of their
+	 * graph. A buffer that is not needed is empty. */
 	struct hg__buffer rowptr_t, col_t, edge_t, weight_f16; /* int64, int32, uint32, f16 */
 	struct hg__buffer factor[4]; /* f32: as HG__PADDED_INVERSE_ROW and the arrays after it */
 	struct hg__buffer counted;   /* int64 [graphs]: what counts in the loss of each graph */
@@ -63,9 +63,9 @@ struct hg__padded {
 /* Why padded batches are no use for this dataset; NULL: they are. state: the type in which dense
  * features are. captures: the device launches captured steps. */
 const char *hg__padded_refusal(const hg_batches *all, hg_dtype state, int captures);
-/* probe: the graph of a batch without padding, on which a tape like those to come is compiled, so it
- * has what they ask for. labels, mask: indices of rows of the batches, -1: none. After a failure,
- * too, hg__padded_fini frees everything. */
+/* probe: the graph of a batch without padding, on which a tape like those to come is compiled, so
+ * it has what they ask for. labels, mask: indices of rows of the batches, -1: none. After a
+ * failure, too, hg__padded_fini frees everything. */
 HG_NODISCARD hg_status hg__padded_init(struct hg__padded *padded, const hg_batches *all,
                                        const hg_graph *probe, hg_dtype state, int labels, int mask);
 void hg__padded_fini(struct hg__padded *padded);

@@ -278,9 +278,9 @@ int64_t hg__model_embedding_cols(const hg_model *model, int layer)
 	return layer ? model->layer[layer - 1].spec.out : model->layer[0].spec.in;
 }
 
-/* A readout that is recorded only to be read comes behind everything else and in a layer of its own,
- * because promotions count the ops of a layer (promote.c). No layer ends with an op whose result may
- * be stored x 2^-k, so hg_tape_keep takes it. */
+/* A readout that is recorded only to be read comes behind everything else and in a layer of its
+ * own, because promotions count the ops of a layer (promote.c). No layer ends with an op whose
+ * result may be stored x 2^-k, so hg_tape_keep takes it. */
 hg_var hg__model_record_embedding(hg_model *model, hg_tape *tape, const hg_model_input *input,
                                   int layer, int of_graphs, hg_var *embedding)
 {

@@ -17,8 +17,8 @@ HG_EXTERN_C_BEGIN
 enum { HG__BATCH_TRUTH = 0, HG__BATCH_MASK = 1 };
 
 /* A run whose steps are on batches of graphs. Batches are padded to few shapes, which have a tape
- * and a step each. Where that is not possible, each batch has a graph, a tape and a step of its own,
- * and they are gone when the next batch comes. */
+ * and a step each. Where that is not possible, each batch has a graph, a tape and a step of its
+ * own, and they are gone when the next batch comes. */
 struct hg__train_batches {
 	hg_batches *all;            /* NULL: every step is on all rows */
 	struct hg__buckets buckets; /* of padded batches */
@@ -96,7 +96,7 @@ HG_NODISCARD hg_status hg__train_begin_init(hg_train *train);
 /* train.c: records both tapes and makes the step on them; of a run in batches the tape is that of
  * the batch in place. */
 HG_NODISCARD hg_status hg__train_record(hg_train *train);
-/* train.c: the parts of it: the tape of a step with its loss, its step, and the evaluation. */
+/* train_record.c: the tape of a step with its loss, its step, and the evaluation. */
 HG_NODISCARD hg_status hg__train_record_tape(hg_train *train);
 HG_NODISCARD hg_status hg__train_record_step(hg_train *train);
 HG_NODISCARD hg_status hg__train_record_evaluation(hg_train *train);
@@ -111,7 +111,7 @@ void hg__train_batch_place(hg_train *train, const hg_batch *batch);
 /* train_batches.c: steps of an epoch, and the number of steps after an epoch of this run. */
 int64_t hg__train_steps(const hg_train *train);
 int64_t hg__train_steps_after(const hg_train *train, int64_t epoch);
-/* train_epoch.c: frees tape and step, and what their recording left with the model. */
+/* train_record.c: frees tape and step, and what their recording left with the model. */
 void hg__train_tape_free(hg_train *train);
 /* train_epoch.c: queued steps of the run may stop those behind them (step.h). */
 HG_NODISCARD hg_status hg__train_group_begin(hg_train *train);

@@ -33,7 +33,6 @@ hg_status hg__train_batches_init(hg_train *t, const hg_train_data *d)
 void hg__train_batches_fini(hg_train *t)
 {
 	struct hg__train_batches *b = &t->batches;
-	hg__train_buckets_fini(t);
 	hg_batches_free(b->all);
 	hg__buffer_free(t->ctx, &b->arena);
 	hg__watch_past_fini(t->ctx, &b->past);

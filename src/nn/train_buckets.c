@@ -183,8 +183,8 @@ static hg_status tape_take(hg_train *t)
 
 /* ---- batches on their way ---- */
 
-/* A CPU has no time to spare while it computes: there the thread would take it from the kernels, and
- * be waited for when it gets none. */
+/* A CPU has no time to spare while it computes: there the thread would take it from the kernels,
+ * and be waited for when it gets none. */
 void hg__train_buckets_begin(hg_train *t)
 {
 	struct hg__buckets *b = &t->batches.buckets;

@@ -20,16 +20,6 @@ hg_status hg__train_group_begin(hg_train *t)
 	return hg__step_begin_group(t->step, HG__STOP_OUTGROWN | forward);
 }
 
-void hg__train_tape_free(hg_train *t)
-{
-	hg_step_free(t->step);
-	t->step = NULL;
-	hg_tape_free(t->tape);
-	t->tape = NULL;
-	hg__feature_values_free(t->ctx, t->model->values);
-	t->model->values = NULL;
-}
-
 static hg_status batch_begin(hg_train *t, int64_t epoch, int64_t k)
 {
 	if (t->batches.buckets.padded.all)

@@ -271,8 +271,8 @@ static void datasets_are_prepared_on_a_copy(void)
 	trained_close(&t);
 }
 
-/* A run on standardised features, and what its file makes of four datasets: that one, the same as it
- * was before, one that was standardised by itself, and a changed one. */
+/* A run on standardised features, and what its file makes of four datasets: that one, the same as
+ * it was before, one that was standardised by itself, and a changed one. */
 static void columns_are_standardised_as_in_the_training(void)
 {
 	static struct trained t;

@@ -21,8 +21,8 @@ int file_exists(const char *path);
 int count_scratch(const char *part);
 
 /* A small dataset with everything that a dataset can have: 6 nodes, 11 directed edges, weights, 3
- * dense features, which were standardised, 3 classes, one unlabelled node, splits, original ids, and for the edges 2
- * attributes and 5 labels, of which one is of no edge. */
+ * dense features, which were standardised, 3 classes, one unlabelled node, splits, original ids,
+ * and for the edges 2 attributes and 5 labels, of which one is of no edge. */
 hg_dataset *small_dataset(void);
 /* The same with sparse features. */
 hg_dataset *small_sparse(void);

@@ -223,8 +223,9 @@ static num in_one_half(const struct oracle_call *c, num w, double unit)
 	return has_half_weights(c) ? (num){w.v, w.e + 0x1p-11 * (fabs(w.v) + w.e) + 0x1p-25 * unit} : w;
 }
 
-/* Computes the p of a row, from weights that may be narrowed first; returns 0 if the row has no edge that counts. The parts of a row that is
- * split may be brought to one maximum by further factors exp. */
+/* Computes the p of a row, from weights that may be narrowed first; returns 0 if the row has no
+ * edge that counts. The parts of a row that is split may be brought to one maximum by further
+ * factors exp. */
 static int softmax(const struct oracle_call *c, int64_t first, int64_t last, struct edge *edge)
 {
 	double top = -INFINITY;

@@ -207,8 +207,8 @@ static void check_batch(hg_context *ctx, const char *name, hg_batches *all, int6
 	check_graph(&block, &batch);
 	check_transpose(ctx, &block);
 	pass_run(&padded, ctx, name, policy, &block.batch.batch, &block.batch);
-	/* a CPU adds the rows of dense features in the same order, and only its sums over edges, for the
-	 * parameters of some kinds of attention, are in other pieces */
+	/* a CPU adds the rows of dense features in the same order, and only its sums over edges, for
+	 * the parameters of some kinds of attention, are in other pieces */
 	const int same = hg_context_device(ctx) == HG_DEVICE_CPU && !(variant & MG_SPARSE);
 	check_close(&exact, &padded, name, same ? 0x1p-20 : variant & MG_F32 ? 0x1p-10 : 0x1p-4);
 	CHECK(!same || exact.loss == padded.loss);

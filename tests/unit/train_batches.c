@@ -205,8 +205,8 @@ static hg_context *context_of(uint64_t seed)
 	return ctx;
 }
 
-/* All graphs are learnt, in one batch and in their order. It is padded, so sums over its rows are in
- * another order, and sparse features are dense in it. */
+/* All graphs are learnt, in one batch and in their order. It is padded, so sums over its rows are
+ * in another order, and sparse features are dense in it. */
 static void one_batch_of_all_graphs_is_the_full_batch(void)
 {
 	static struct many_graphs all, g;

@@ -64,8 +64,8 @@ hg_status HG__CPU(readout)(hg_context *ctx, const struct hg__readout_args *a)
 	return HG_OK;
 }
 
-/* One row of dX[i, c] = dY[g, c], or 0 if it belongs to no graph, divided by the graph's size for the mean; for the maximum 0
- * except where arg[g, c] is the row. */
+/* One row of dX[i, c] = dY[g, c], or 0 if it belongs to no graph, divided by the graph's size for
+ * the mean; for the maximum 0 except where arg[g, c] is the row. */
 static void readout_back_row(const struct hg__readout_back_args *a, int64_t row)
 {
 	const int64_t g = a->id[row], cols = a->dx.cols;

@@ -6,8 +6,8 @@
  *
  * Y is divided by the sum of the weights as they are multiplied, so that it is a mean whatever
  * their rounding is, and no larger than V (times the factor of kept edges). One half of each weight
- * takes half the products that two halves take. On 1,024 graphs of 119 nodes with 128 columns (H200)
- * ADD and DOT took 0.079 and 0.068 ms with two halves, and take 0.070 and 0.063 with one.
+ * takes half the products that two halves take. On 1,024 graphs of 119 nodes with 128 columns
+ * (H200) ADD and DOT took 0.079 and 0.068 ms with two halves, and take 0.070 and 0.063 with one.
  *
  * A warp has all scores of its 16 rows in registers, so the maximum and the sum are those of whole
  * rows. It computes Y in pieces of columns, so that fewer sums are in registers at once. */

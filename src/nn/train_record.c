@@ -1,0 +1,55 @@
+/* The tape of a training step, the step on it, and the tape of the evaluation: recording them, and
+ * freeing the first two. */
+#include "autograd/tape.h"
+#include "nn/layers/layers.h"
+#include "nn/model.h"
+#include "nn/train.h"
+
+hg_status hg__train_record_tape(hg_train *t)
+{
+	struct hg__train_batches *b = &t->batches;
+	const struct hg__truth *truth = b->all ? &b->truth : &t->truth;
+	const hg_model_input *input = b->all ? &b->batch.input : &t->input;
+	HG__TRY(hg_tape_create(t->params, HG_TRAIN, &t->tape));
+	if (b->all)
+		hg__tape_lend(t->tape, &b->arena);
+	if (b->buckets.current) {
+		const struct hg__padded_batch *padded = &b->buckets.current->batch;
+		hg__tape_live(t->tape, padded->live, padded->shape.nodes);
+		t->tape->recording.counted = padded->shape.graphs * b->buckets.padded.least_counted;
+	}
+	if (t->config.step.observe_every < 0)
+		hg_tape_observe(t->tape, 0);
+	t->loss = hg__truth_loss(truth, t->tape, hg_model_record(t->model, t->tape, input));
+	return hg_tape_compile(t->tape, t->loss);
+}
+
+/* The tape of a batch without padding serves one step, which is not worth capturing. */
+hg_status hg__train_record_step(hg_train *t)
+{
+	hg_step_config config = t->config.step;
+	config.eager |= t->batches.all && !t->batches.buckets.current;
+	return hg_step_create(t->tape, t->optim, &config, &t->step);
+}
+
+/* The arena of a tape that is soon replaced is not one to borrow. */
+hg_status hg__train_record_evaluation(hg_train *t)
+{
+	HG__TRY(hg__evaluator_init(&t->evaluator, t->params, t->batches.all ? NULL : t->tape, t->model,
+	                           &t->input, &t->truth));
+	t->evaluator.eager = t->config.step.eager;
+	t->evaluator.board = t->board;
+	t->evaluator.best = &t->best;
+	t->batches.reaches = t->params->reaches;
+	return HG_OK;
+}
+
+void hg__train_tape_free(hg_train *t)
+{
+	hg_step_free(t->step);
+	t->step = NULL;
+	hg_tape_free(t->tape);
+	t->tape = NULL;
+	hg__feature_values_free(t->ctx, t->model->values);
+	t->model->values = NULL;
+}
