@@ -8,27 +8,37 @@
 
 /* ---- shapes ---- */
 
-/* Sizes are rounded up to multiples of the power of two that is a sixteenth of them or a bit more
- * than half of that, so a batch grows by 6 % at most and by 3 % on average. */
+/* Sizes are rounded up to multiples of a power of two that is at most a sixteenth of them, so a
+ * batch grows by 3 % on average. Where nodes have many edges their number matters little, and its
+ * steps are four times as large: in 30 epochs COLLAB (66 edges a node, 128 graphs a batch) then has
+ * 79 shapes in place of 143. ZINC (2 edges a node) has 9. */
 #define STEPS 16
+#define WIDE_STEPS 4
+#define MANY_EDGES 16 /* for each node of the dataset */
 /* Kernels take a row as one piece, so none may be much longer than the others can be together. */
 #define MOST_DEGREE 1024
 /* Up to so many columns sparse features are made dense on a device that captures nothing. There the
  * dense product is not much slower for so few, on one that captures the steps are what matters. */
 #define FEW_COLUMNS 128
 
-static int64_t step_of(int64_t size)
+static int64_t step_of(int64_t size, int64_t steps)
 {
 	int64_t step = 8;
-	while (2 * step * STEPS <= size)
+	while (2 * step * steps <= size)
 		step *= 2;
 	return step;
 }
 
-static int64_t round_up(int64_t size)
+static int64_t round_up(int64_t size, int64_t steps)
 {
-	const int64_t step = step_of(size);
+	const int64_t step = step_of(size, steps);
 	return (size + step - 1) / step * step;
+}
+
+static int64_t node_steps(const hg_batches *all)
+{
+	const int64_t nodes = ((const int64_t *)all->ptr.data)[all->graphs];
+	return all->graph.rowptr[nodes] / MANY_EDGES > nodes ? WIDE_STEPS : STEPS;
 }
 
 static int64_t at_least(int64_t a, int64_t b)
@@ -54,12 +64,12 @@ struct hg__shape_of_batch hg__padded_shape(const struct hg__padded *p, const int
 {
 	int64_t nodes, edges;
 	count_live(p->all, graph, graphs, &nodes, &edges);
-	struct hg__shape_of_batch s = {0, edges ? round_up(edges) : 0, graphs};
+	struct hg__shape_of_batch s = {0, edges ? round_up(edges, STEPS) : 0, graphs};
 	const int64_t missing = s.edges - edges,
 	              rows = missing ? (missing + p->per_row - 1) / p->per_row : 1;
-	s.nodes = round_up(at_least(nodes + rows, graphs + 1));
+	s.nodes = round_up(at_least(nodes + rows, graphs + 1), node_steps(p->all));
 	if (s.nodes == s.edges)
-		s.nodes += step_of(s.nodes);
+		s.nodes += step_of(s.nodes, node_steps(p->all));
 	return s;
 }
 
