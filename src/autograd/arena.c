@@ -15,6 +15,13 @@
  * takes 9 % more for GAT with two layers. With an observer, either one may be the better. O(k^2)
  * for k buffers, of which a deep model has a few hundred. */
 
+/* Does this span take the place of another one, whose memory is then in use for both? A span that
+ * stays for an observer is not replaced. */
+static int replaces(const struct hg__tape_plan *plan, const struct hg__span *span)
+{
+	return span->replaces >= 0 && plan->span[span->replaces].last < span->first;
+}
+
 /* Larger first. Ties are broken by index, so that the plan does not depend on the sort. */
 static int compare_size(const void *a, const void *b)
 {
@@ -34,7 +41,7 @@ static int compare_busiest(const void *a, const void *b)
 
 static int live_together(const struct hg__span *a, const struct hg__span *b)
 {
-	return a->first <= b->last && b->first <= a->last;
+	return a->first <= b->until_free && b->first <= a->until_free;
 }
 
 /* placed: in the order of their offsets. */
@@ -63,23 +70,37 @@ static void insert_by_offset(struct hg__span *span, struct hg__span **placed, in
 	placed[i] = span;
 }
 
-/* Finds `busiest` of each span, and returns the largest in *most. */
-static hg_status find_busiest(hg_context *ctx, struct hg__tape_plan *plan, size_t *most)
+/* Finds `until_free` of each span. Returns the number of positions. */
+static int32_t find_free(struct hg__tape_plan *plan)
 {
 	int32_t positions = 0;
+	for (int64_t i = 0; i < plan->spans; i++)
+		plan->span[i].until_free = plan->span[i].last;
+	for (int64_t i = 0; i < plan->spans; i++) {
+		const struct hg__span *span = &plan->span[i];
+		if (replaces(plan, span))
+			plan->span[span->replaces].until_free = span->last;
+		positions = span->last >= positions ? span->last + 1 : positions;
+	}
+	return positions;
+}
+
+/* Finds `busiest` of each span that is placed by itself, and returns the largest in *most. */
+static hg_status find_busiest(hg_context *ctx, struct hg__tape_plan *plan, size_t *most)
+{
+	const int32_t positions = find_free(plan);
 	void *memory = NULL;
 	*most = 0;
-	for (int64_t i = 0; i < plan->spans; i++)
-		positions = plan->span[i].last >= positions ? plan->span[i].last + 1 : positions;
 	HG__TRY(hg__host_alloc(ctx, (size_t)positions, sizeof(size_t), "the memory plan", &memory));
 	size_t *used = memory; /* bytes in use at each position */
 	for (int64_t i = 0; i < plan->spans; i++)
-		for (int32_t at = plan->span[i].first; at <= plan->span[i].last; at++)
+		for (int32_t at = plan->span[i].first;
+		     at <= plan->span[i].until_free && !replaces(plan, &plan->span[i]); at++)
 			used[at] += plan->span[i].bytes;
 	for (int64_t i = 0; i < plan->spans; i++) {
 		struct hg__span *span = &plan->span[i];
 		span->busiest = 0;
-		for (int32_t at = span->first; at <= span->last; at++)
+		for (int32_t at = span->first; at <= span->until_free; at++)
 			span->busiest = used[at] > span->busiest ? used[at] : span->busiest;
 		*most = span->busiest > *most ? span->busiest : *most;
 	}
@@ -91,16 +112,21 @@ static hg_status find_busiest(hg_context *ctx, struct hg__tape_plan *plan, size_
 static void place_by(struct hg__tape_plan *plan, int (*compare)(const void *, const void *),
                      struct hg__span **order, struct hg__span **placed)
 {
+	int64_t count = 0;
 	for (int64_t i = 0; i < plan->spans; i++)
-		order[i] = &plan->span[i];
-	qsort(order, (size_t)plan->spans, sizeof *order, compare);
+		if (!replaces(plan, &plan->span[i]))
+			order[count++] = &plan->span[i];
+	qsort(order, (size_t)count, sizeof *order, compare);
 	plan->arena_bytes = 0;
-	for (int64_t i = 0; i < plan->spans; i++) {
+	for (int64_t i = 0; i < count; i++) {
 		order[i]->offset = best_fit(order[i], placed, i);
 		insert_by_offset(order[i], placed, i);
 		const size_t end = order[i]->offset + order[i]->bytes;
 		plan->arena_bytes = end > plan->arena_bytes ? end : plan->arena_bytes;
 	}
+	for (int64_t i = 0; i < plan->spans; i++)
+		if (replaces(plan, &plan->span[i]))
+			plan->span[i].offset = plan->span[plan->span[i].replaces].offset;
 }
 
 hg_status hg__arena_place(hg_context *ctx, struct hg__tape_plan *plan)

@@ -227,6 +227,10 @@ struct hg__op {
 	/* Bit i: backward can add the gradient of operand i to an existing one (call->adds), with one
 	 * rounding. Otherwise the tape stores it separately and adds it afterwards. */
 	unsigned adds;
+	/* Optional: the matrix that the gradient of operand i may take the place of, as a bit
+	 * HG__SAVE_IN, HG__SAVE_OUT or HG__SAVE_AUX; 0: none. Backward is done with it, or with each
+	 * element of it, before it writes the gradient. */
+	unsigned (*replaces)(const struct hg__node *node, int i);
 	/* Bit i: operand i may be stored x 2^-call->shift[i]. Other operands are converted to f32. */
 	unsigned rescaled;
 	/* Optional: may the result of this node be stored x 2^-call->shift_out? NULL: never. */

@@ -80,6 +80,7 @@ static int32_t add_span(const struct hg__recording *recording, struct hg__tape_p
 	                                            .value = value,
 	                                            .first = position,
 	                                            .last = position,
+	                                            .replaces = -1,
 	                                            .dtype = dtype,
 	                                            .bytes = bytes ? hg__aligned(bytes) : HG__ALIGN};
 	return (int32_t)plan->spans++;
@@ -195,22 +196,56 @@ static int shares_gradient(const struct hg__recording *recording, const struct h
 	       value->dtype == out->dtype;
 }
 
+/* The values that the backward of a node can read, by their bits. */
+static int32_t saved_value(const struct hg__node *node, unsigned bit)
+{
+	for (int i = 0; i < node->n_in; i++)
+		if (bit == HG__SAVE_IN(i))
+			return node->in[i];
+	for (int i = 0; i < HG__MAX_AUX; i++)
+		if (bit == HG__SAVE_AUX(i))
+			return node->aux[i];
+	return bit == HG__SAVE_OUT ? node->out : -1;
+}
+
+/* Lets the gradient of operand i, which node k begins in this span, take the place of what the op
+ * names, if the backward of k is the last to read that, and it has the same size. What is replaced
+ * is then gone after that backward, so its span ends one position earlier: up to there an observer
+ * can read it. */
+static void replace_saved(const struct hg__recording *recording, struct hg__tape_plan *plan,
+                          int64_t k, int i, int32_t span)
+{
+	const struct hg__node *node = &recording->entry[k].node;
+	const unsigned bit = node->op->replaces ? node->op->replaces(node, i) : 0;
+	const int32_t saved = bit ? saved_value(node, bit) : -1,
+	              place = saved >= 0 ? plan->value[saved].span : -1;
+	if (place < 0 || plan->keeps || plan->span[place].last != plan->span[span].first ||
+	    plan->span[place].first == plan->span[place].last ||
+	    plan->span[place].bytes != plan->span[span].bytes)
+		return;
+	plan->span[place].last--;
+	plan->span[span].replaces = place;
+}
+
 /* The first contribution to the gradient of operand i, from node k, begins the gradient's span. It
  * ends with the backward of the node that made the operand, or, for a leaf, after the run, when the
- * caller reads it. The gradient of a parameter is not in the arena. */
+ * caller reads it. The gradient of a parameter is not in the arena. whole: the op writes it, and
+ * not a part of another type. */
 static void begin_gradient(const struct hg__recording *recording, struct hg__tape_plan *plan,
-                           int64_t k, int i)
+                           int64_t k, int i, int whole)
 {
 	const struct hg__node *node = &recording->entry[k].node;
 	const int32_t root = hg__root_of(recording, k, i);
 	const struct hg__value *value = &recording->value[root];
 	if (value->kind == HG__PARAM)
 		return;
-	const int32_t span = shares_gradient(recording, plan, node, i)
-	                         ? plan->value[node->out].grad_span
-	                         : add_span(recording, plan, HG__USE_GRAD, root,
-	                                    hg__position_back(plan, k), hg__grad_dtype(value));
+	const int shares = shares_gradient(recording, plan, node, i);
+	const int32_t span = shares ? plan->value[node->out].grad_span
+	                            : add_span(recording, plan, HG__USE_GRAD, root,
+	                                       hg__position_back(plan, k), hg__grad_dtype(value));
 	plan->value[root].grad_span = span;
+	if (whole && !shares)
+		replace_saved(recording, plan, k, i, span);
 	extend_span(plan, span,
 	            value->node < 0 ? hg__position_end(plan) : hg__position_back(plan, value->node));
 }
@@ -229,7 +264,7 @@ static void contribute(const struct hg__recording *recording, struct hg__tape_pl
 	const int same_type = own_type == hg__grad_dtype(&recording->value[root]);
 	planned->is_first[i] = plan->value[root].parts++ == 0;
 	if (planned->is_first[i])
-		begin_gradient(recording, plan, k, i);
+		begin_gradient(recording, plan, k, i, same_type);
 	else if (same_type)
 		planned->adds |= node->op->adds & 1u << i;
 	if (!same_type || (!planned->is_first[i] && !(planned->adds >> i & 1u)))

@@ -27,7 +27,13 @@ struct hg__span {
 	int32_t value, first, last;
 	hg_dtype dtype;
 	size_t bytes, offset; /* both multiples of HG__ALIGN */
-	size_t busiest;       /* arena.c: the most bytes in use at one position of this span */
+	/* arena.c: the last position at which it, or what replaces it, is in use; and the most bytes
+	 * that are in use at one position up to there */
+	int32_t until_free;
+	size_t busiest;
+	/* a gradient that may take the place of this other span, whose last position is the one before:
+	 * both then lie at the same offset, unless the other one stays for an observer; -1: none */
+	int32_t replaces;
 	/* observe_stay.c: the step needs the buffer up to position `until`. An observer can read it
 	 * from `ready` on (-1: it is not observed), and it stays up to `last` for the observer's
 	 * sake. */

@@ -407,7 +407,7 @@ struct hg__softmax_xent_args {
 /* dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count for rows that count, else 0; with
  * weights or smoothing, and p = softmax(X), dloss / count times
  *     (1 - e) w[label] (p[c] - [c == label]) + e / cols * (p[c] * sum of w - w[c]).
- * A label >= cols matches no column. dloss f32 [1, 1]. */
+ * A label >= cols matches no column. dloss f32 [1, 1]. dx may be x. */
 struct hg__softmax_xent_back_args {
 	struct hg__mat x, label, mask, count, dloss, dx;
 	struct hg__mat weight;

@@ -4,6 +4,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "halfgraph/observe.h"
+#include "halfgraph/ops_attention.h"
+#include "halfgraph/ops_graph.h"
+#include "halfgraph/ops_norm.h"
 #include "unit/faulty.h"
 #include "unit/tape.h"
 
@@ -41,11 +45,22 @@ static void random_lifetimes_never_overlap(void)
 			const int32_t first = (int32_t)test_below(40);
 			span[i] = (struct hg__span){.first = first,
 			                            .last = first + (int32_t)test_below(12),
+			                            .replaces = -1,
 			                            .bytes = (size_t)(1 + test_below(20)) * HG__ALIGN};
-			sum += span[i].bytes;
 		}
+		/* every third span takes the place of the one before, unless that stays too long */
+		for (int64_t i = 2; i < plan.spans; i += 3) {
+			span[i].first = span[i - 1].last + (test_below(4) != 0);
+			span[i].last = span[i].first + (int32_t)test_below(12);
+			span[i].bytes = span[i - 1].bytes;
+			span[i].replaces = (int32_t)i - 1;
+		}
+		for (int64_t i = 0; i < plan.spans; i++)
+			sum += span[i].bytes;
 		CHECK_OK(hg__arena_place(ctx, &plan));
 		check_plan(&plan);
+		for (int64_t i = 2; i < plan.spans; i += 3)
+			CHECK(span[i].first == span[i - 1].last || span[i].offset == span[i - 1].offset);
 		CHECK(plan.arena_bytes <= sum);
 	}
 	hg_context_free(ctx);
@@ -65,6 +80,7 @@ static void fullest_time_has_no_gaps(void)
 	for (int i = 0; i < BUFFERS; i++)
 		span[i] = (struct hg__span){.first = buffers[i][1],
 		                            .last = buffers[i][2],
+		                            .replaces = -1,
 		                            .bytes = (size_t)buffers[i][0] * HG__ALIGN};
 	CHECK_OK(hg__arena_place(ctx, &plan));
 	check_plan(&plan);
@@ -87,6 +103,72 @@ static void plan_of_a_model_never_overlaps(void)
 		sum += b.tape->plan.span[i].bytes;
 	CHECK(b.tape->plan.arena_bytes < sum); /* some tensors share memory */
 	bench_close(&b);
+}
+
+/* A layer of attention and a linear one, and a loss whose labels have `classes` classes. */
+static hg_var attentive_net(struct bench *b, int64_t nodes, int32_t classes, int weighted)
+{
+	enum { COLS = 16, HEADS = 2 };
+	hg_tape *tape = b->tape;
+	hg_attention_config config = HG_ATTENTION_CONFIG_INIT;
+	config.heads = HEADS;
+	const hg_var x = hg_tape_input(tape, random_tensor(b, HG_F16, nodes, COLS, 1.0), "x", -1.0),
+	             u = hg_linear(tape, x, hg_tape_param(tape, param(b, "w", COLS, COLS)), HG_NONE),
+	             q = hg_head_dot_pair(tape, u, hg_tape_param(tape, param(b, "dst", 1, COLS)),
+	                                  hg_tape_param(tape, param(b, "src", 1, COLS)), HEADS);
+	const hg_attention_operands operands = {q, HG_NONE, u, HG_NONE, HG_NONE};
+	hg_var y = hg_attention(tape, b->graph, &operands, &config);
+	y = hg_elu(tape, hg_bias_add(tape, y, hg_tape_param(tape, param(b, "b", 1, COLS))), 1.0f);
+	y = hg_linear(tape, y, hg_tape_param(tape, param(b, "w2", COLS, classes)), HG_NONE);
+	const hg_var labels = hg_tape_input(tape, label_tensor(b, nodes, classes), "labels", -1.0);
+	return weighted ? hg_softmax_xent_weighted(tape, y, labels, HG_NONE, HG_NONE, 0.1f)
+	                : hg_softmax_xent(tape, y, labels, HG_NONE);
+}
+
+/* The gradient of a loss's operand takes its place, and that of V the place of the result of
+ * attention. A copy of the tape in which no memory is shared has the same bits. */
+static void gradients_take_the_place_of_values(void)
+{
+	static const struct {
+		int32_t classes;
+		int weighted;
+	} cases[] = {{7, 0}, {1100, 0}, {8, 1}};
+	static const char *const params[] = {"w", "dst", "src", "b", "w2"};
+	for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+		struct bench b;
+		hg_tape *copy = NULL;
+		int replaced = 0;
+		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		b.graph = ring(b.ctx, 50);
+		hg_tape_observe(b.tape, 0);
+		CHECK_OK(
+		    hg_tape_compile(b.tape, attentive_net(&b, 50, cases[k].classes, cases[k].weighted)));
+		check_plan(&b.tape->plan);
+		for (int64_t i = 0; i < b.tape->plan.spans; i++) {
+			const struct hg__span *span = &b.tape->plan.span[i];
+			if (span->replaces < 0)
+				continue;
+			CHECK(span->offset == b.tape->plan.span[span->replaces].offset);
+			replaced++;
+		}
+		CHECK_EQ_I(replaced, 2);
+		CHECK_OK(hg__tape_copy_kept(b.tape, &copy));
+		for (size_t p = 0; p < sizeof params / sizeof params[0]; p++) {
+			const hg_tensor *grad = hg_param_grad(hg_params_find(b.params, params[p]));
+			CHECK_OK(hg_tape_forward(b.tape));
+			CHECK_OK(hg_tape_backward(b.tape));
+			float *shared = download(grad);
+			CHECK_OK(hg_tape_forward(copy));
+			CHECK_OK(hg_tape_backward(copy));
+			float *apart = download(grad);
+			const size_t bytes = (size_t)(grad->mat.rows * grad->mat.cols) * sizeof *apart;
+			CHECK_MSG(memcmp(shared, apart, bytes) == 0, "gradient of %s", params[p]);
+			free(shared);
+			free(apart);
+		}
+		hg_tape_free(copy);
+		bench_close(&b);
+	}
 }
 
 /* A random expression. With every value kept no memory is shared. So a comparison of the two tapes
@@ -365,10 +447,15 @@ static void fp16_state_has_half_the_bytes(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(random_lifetimes_never_overlap),        TEST(fullest_time_has_no_gaps),
-	    TEST(plan_of_a_model_never_overlaps),        TEST(sharing_memory_changes_no_bit),
-	    TEST(failed_allocations_are_reported),       TEST(missing_memory_names_the_largest_tensors),
-	    TEST(print_shows_nodes_verdicts_and_memory), TEST(plan_fills_the_fields_of_the_caller),
+	    TEST(random_lifetimes_never_overlap),
+	    TEST(fullest_time_has_no_gaps),
+	    TEST(plan_of_a_model_never_overlaps),
+	    TEST(gradients_take_the_place_of_values),
+	    TEST(sharing_memory_changes_no_bit),
+	    TEST(failed_allocations_are_reported),
+	    TEST(missing_memory_names_the_largest_tensors),
+	    TEST(print_shows_nodes_verdicts_and_memory),
+	    TEST(plan_fills_the_fields_of_the_caller),
 	    TEST(fp16_state_has_half_the_bytes),
 	};
 	return RUN_TESTS(argc, argv, cases);

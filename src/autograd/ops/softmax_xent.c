@@ -71,6 +71,12 @@ static hg_status backward(const struct hg__call *c)
 	return HG__RUN(c, softmax_xent_back, &args);
 }
 
+static unsigned replaces(const struct hg__node *node, int i)
+{
+	(void)node;
+	return i == X ? HG__SAVE_IN(X) : 0u; /* element for element */
+}
+
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
 	static const struct {
@@ -125,6 +131,7 @@ const struct hg__op hg__op_softmax_xent = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
+    .replaces = replaces,
     .sample = sample,
     .cost = cost,
     .about = &about,
