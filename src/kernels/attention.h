@@ -146,17 +146,30 @@ struct hg__attention_args {
  * - y, log_sum, plus: as the forward pass left them. D uses Y as stored, or with DOT of halves the
  *   sum of mask p <G_i, V_j> over the edges of row i in its place. plus may be read for dq
  *   with ADD, and must then be present.
+ * - dy: G. It is read, unless dended is present.
+ * - dended: the gradient of `ended`, of Y's shape and type, or absent. If it is present, the call
+ *   computes G first, as epilogue_back with the epilogue of the forward pass: act_drop, and `ended`
+ *   where there is an f. G is stored in dy, and db, f32 [1, h d] or absent, receives its column
+ *   sums. dy may be dended if there is neither f nor dropout. Otherwise dy shares no memory with
+ *   the other operands.
  * - dq, dk, dv: dQ, dK and dV, of the type of q, k, v, or absent. dk may be dq, and dv may be dk or
  *   dq: the matrix then receives the sum of their gradients (one operand in several places). A
- *   gradient may be narrowed before it is added to another.
+ *   gradient may be narrowed before it is added to another. With ADD dv may be y.
  * - dc: f32, of c's shape, or absent. dbias: as bias, or absent.
  * - csr_t must be present for dk and dv. It needs `edge` only if there is a bias or a weight. */
 struct hg__attention_back_args {
 	struct hg__csr csr, csr_t;
 	struct hg__attention of;
 	struct hg__mat y, log_sum, plus, dy;
+	struct hg__mat ended, dended, db;
+	struct hg__act_drop act_drop;
 	struct hg__mat dq, dk, dv, dc, dbias;
 };
+/* Whether a call has an epilogue. Without rows dended has no data, and db is 0. */
+static inline int hg__attention_ends(const struct hg__attention_back_args *a)
+{
+	return a->dended.data || a->db.data;
+}
 
 /* Columns of staging with which tiles (core/plan_tiles.h) are enough for attention into `cols`
  * columns: two sums of each, and three numbers of each head. */

@@ -171,6 +171,28 @@ static int transpose_fits(const struct hg__attention_back_args *a)
 	                                        csr_t->m == csr->m && (!reads_edges || csr_t->edge));
 }
 
+/* f needs `ended`. Where dy is dended, nothing may be stored in it. */
+static int end_fits(const struct hg__attention_back_args *a)
+{
+	const int64_t rows = a->csr.rows, cols = a->of.v.cols;
+	const struct hg__act_drop *end = &a->act_drop;
+	const int alters = end->act || end->p > 0.0f;
+	return !hg__attention_ends(a) ||
+	       (is(&a->dended, rows, cols) && absent_or(&a->ended, rows, cols) &&
+	        (!end->act || a->ended.data || rows == 0) &&
+	        (!alters || rows == 0 || a->dy.data != a->dended.data) &&
+	        (!a->db.data || (a->db.dtype == HG_F32 && is(&a->db, 1, cols))));
+}
+
+struct hg__epilogue_back_args hg__attention_end_of(const struct hg__attention_back_args *a)
+{
+	struct hg__epilogue_back_args end = {
+	    .y = a->ended, .dy = a->dended, .dx = a->dy, .db = a->db, .act_drop = a->act_drop};
+	if (a->dy.data == a->dended.data)
+		end.dx.data = NULL;
+	return end;
+}
+
 hg_status hg__attention_back_check(hg_context *ctx, const struct hg__attention_back_args *a)
 {
 	static const char *const kernel = "attention_back";
@@ -181,6 +203,9 @@ hg_status hg__attention_back_check(hg_context *ctx, const struct hg__attention_b
 	                       &a->dq, &a->dk, &a->dv, &a->dbias));
 	HG__TRY(CHECK_OPERANDS(ctx, values_fit(of, &a->csr) && results_fit(a), kernel, HG__FLOATS,
 	                       &of->v, &a->y, &a->dy, &a->log_sum, &a->plus));
+	HG__TRY(hg__has_number(ctx, kernel, "activation", a->act_drop.act, 1 + HG__ACT_SUM_EPILOGUES));
+	HG__TRY(CHECK_OPERANDS(ctx, 1, kernel, HG__ONE_FLOAT, &of->v, &a->ended, &a->dended));
+	HG__TRY(CHECK_OPERANDS(ctx, end_fits(a), kernel, HG__FLOATS, &a->ended, &a->dended, &a->db));
 	HG__TRY(CHECK_OPERANDS(ctx, gradients_fit(a), kernel, HG__FLOATS, &a->dq, &a->dk, &a->dv,
 	                       &a->dc, &a->dbias));
 	return transpose_fits(a)

@@ -10,13 +10,15 @@
 #define HG_KERNELS_ATTENTION_CHECK_H
 
 #include "core/context.h"
-#include "kernels/attention.h"
+#include "kernels/kernels.h"
 
 HG_EXTERN_C_BEGIN
 
 HG_NODISCARD hg_status hg__attention_check(hg_context *ctx, const struct hg__attention_args *a);
 HG_NODISCARD hg_status hg__attention_back_check(hg_context *ctx,
                                                 const struct hg__attention_back_args *a);
+/* The gradient of the epilogue of such a call (`dended`), as a call of epilogue_back. */
+struct hg__epilogue_back_args hg__attention_end_of(const struct hg__attention_back_args *a);
 HG_NODISCARD hg_status hg__attention_weights_check(hg_context *ctx,
                                                    const struct hg__attention_weights_args *a);
 

@@ -6,6 +6,9 @@
  *
  * Y may be absent, and the overflow flag says what of Y, `plus` and `ended` does not fit in f16.
  *
+ * The gradients of a call with an epilogue have the bits of two calls: of the epilogue's gradient,
+ * and then of attention's.
+ *
  * Bound. Y as it was before it was narrowed is within u |Y| + eta / 2 of Y. f changes no difference
  * to a larger one, dropout multiplies it by 1 / (1 - p), and both results are narrowed. 2^-20 of
  * what is added covers f32 and exp. */
@@ -41,6 +44,17 @@ static struct coo uneven(struct scene *s)
 	struct coo list = coo_empty(s->nodes, s->nodes);
 	for (int64_t i = 0; i < s->nodes; i++)
 		for (int64_t k = 0; k < i % 40; k++)
+			coo_add(&list, i, test_below(s->nodes));
+	return list;
+}
+
+/* More rows than one block adds up. */
+static struct coo many_rows(struct scene *s)
+{
+	s->nodes = 5000;
+	struct coo list = coo_empty(s->nodes, s->nodes);
+	for (int64_t i = 0; i < s->nodes; i++)
+		for (int64_t k = 0; k < i % 4; k++)
 			coo_add(&list, i, test_below(s->nodes));
 	return list;
 }
@@ -126,12 +140,14 @@ TAKES(tiles);
 TAKES(mixed);
 TAKES(add);
 TAKES(packs);
+_Bool hg__cuda_attention_back_add_ends(const struct hg__attention_back_args *a);
+_Bool hg__cuda_attention_back_add_takes(const struct hg__attention_back_args *a);
 #define KERNEL(name) hg__cuda_attention_##name##_takes
 #else
 #define KERNEL(name) NULL
 #endif
 
-static const struct row {
+struct row {
 	const char *name;
 	struct coo (*edges)(struct scene *s);
 	void (*attach)(struct scene *s);
@@ -140,19 +156,21 @@ static const struct row {
 	int d;
 	/* the CUDA kernel that takes the call; NULL: the one that takes every call */
 	_Bool (*takes)(const struct hg__attention_args *a);
-} rows[] = {
-    {"add", uneven, attach_nothing, HG_SCORE_ADD, HG_F16, 16, KERNEL(add)},
-    {"add, f32", uneven, attach_nothing, HG_SCORE_ADD, HG_F32, 16, KERNEL(add)},
-    {"packs", uneven, attach_nothing, HG_SCORE_DOT, HG_F16, 16, KERNEL(packs)},
-    {"packs, of cosines", uneven, attach_nothing, HG_SCORE_COSINE, HG_F16, 16, KERNEL(packs)},
-    {"packs, with a vector", uneven, attach_nothing, HG_SCORE_ADD_V2, HG_F16, 64, KERNEL(packs)},
-    {"any", uneven, attach_nothing, HG_SCORE_DOT, HG_F16, 5, NULL},
-    {"tiles", blocks, attach_tiles, HG_SCORE_ADD, HG_F16, 16, KERNEL(tiles)},
-    {"wide tiles", blocks, attach_tiles, HG_SCORE_ADD, HG_F16, 80, KERNEL(tiles)},
-    {"graphs", small_graphs, attach_small, HG_SCORE_ADD, HG_F16, 16, KERNEL(graphs)},
-    {"graphs, DOT", small_graphs, attach_small, HG_SCORE_DOT, HG_F16, 32, KERNEL(graphs)},
-    {"mixed", mixed_graphs, attach_mixed, HG_SCORE_ADD, HG_F16, 16, KERNEL(mixed)},
-    {"mixed, DOT", mixed_graphs, attach_mixed, HG_SCORE_DOT, HG_F16, 32, KERNEL(mixed)},
+	int heads; /* 0: HEADS */
+};
+static const struct row rows[] = {
+    {"add", uneven, attach_nothing, HG_SCORE_ADD, HG_F16, 16, KERNEL(add), 0},
+    {"add, f32", uneven, attach_nothing, HG_SCORE_ADD, HG_F32, 16, KERNEL(add), 0},
+    {"packs", uneven, attach_nothing, HG_SCORE_DOT, HG_F16, 16, KERNEL(packs), 0},
+    {"packs, of cosines", uneven, attach_nothing, HG_SCORE_COSINE, HG_F16, 16, KERNEL(packs), 0},
+    {"packs, with a vector", uneven, attach_nothing, HG_SCORE_ADD_V2, HG_F16, 64, KERNEL(packs), 0},
+    {"any", uneven, attach_nothing, HG_SCORE_DOT, HG_F16, 5, NULL, 0},
+    {"tiles", blocks, attach_tiles, HG_SCORE_ADD, HG_F16, 16, KERNEL(tiles), 0},
+    {"wide tiles", blocks, attach_tiles, HG_SCORE_ADD, HG_F16, 80, KERNEL(tiles), 0},
+    {"graphs", small_graphs, attach_small, HG_SCORE_ADD, HG_F16, 16, KERNEL(graphs), 0},
+    {"graphs, DOT", small_graphs, attach_small, HG_SCORE_DOT, HG_F16, 32, KERNEL(graphs), 0},
+    {"mixed", mixed_graphs, attach_mixed, HG_SCORE_ADD, HG_F16, 16, KERNEL(mixed), 0},
+    {"mixed, DOT", mixed_graphs, attach_mixed, HG_SCORE_DOT, HG_F16, 32, KERNEL(mixed), 0},
 };
 
 static void scene_open(struct scene *s, const struct row *row)
@@ -188,6 +206,7 @@ struct run {
 	const struct row *row;
 	hg_tensor *tensor[TENSORS];
 	int64_t width;
+	int heads;
 	struct hg__attention_args a;
 };
 
@@ -225,8 +244,9 @@ static void run_open(struct run *r, const struct row *row)
 	r->row = row;
 	scene_open(&r->s, row);
 	const int add = row->score == HG_SCORE_ADD;
-	const int64_t n = r->s.nodes, q = add ? HEADS : HEADS * row->d;
-	r->width = HEADS * row->d;
+	const int heads = r->heads = row->heads ? row->heads : HEADS;
+	const int64_t n = r->s.nodes, q = add ? heads : heads * row->d;
+	r->width = heads * row->d;
 	const struct {
 		hg_dtype dtype;
 		int64_t rows, cols;
@@ -235,11 +255,11 @@ static void run_open(struct run *r, const struct row *row)
 	    [IN_Q] = {row->dtype, n, q, 0.5},
 	    [IN_K] = {row->dtype, n, q, 0.5},
 	    [IN_V] = {row->dtype, n, r->width, 1.0},
-	    [IN_C] = {HG_F32, 1, row->score == HG_SCORE_COSINE ? HEADS : q, 0.5},
+	    [IN_C] = {HG_F32, 1, row->score == HG_SCORE_COSINE ? heads : q, 0.5},
 	    [IN_B] = {row->dtype, 1, r->width, 1.0},
 	    [OUT_Y] = {row->dtype, n, r->width, 0.0},
 	    [OUT_PLUS] = {row->dtype, n, r->width, 0.0},
-	    [OUT_SUMS] = {HG_F32, n, add ? 2 * HEADS : HEADS, 0.0},
+	    [OUT_SUMS] = {HG_F32, n, add ? 2 * heads : heads, 0.0},
 	    [OUT_ENDED] = {row->dtype, n, r->width, 0.0},
 	    [OUT_EXPECTED] = {row->dtype, n, r->width, 0.0},
 	};
@@ -251,7 +271,7 @@ static void run_open(struct run *r, const struct row *row)
 	r->a = (struct hg__attention_args){
 	    .csr = r->s.csr,
 	    .of = {.score = row->score,
-	           .heads = HEADS,
+	           .heads = heads,
 	           .slope = 0.25f,
 	           .scale = 0.5f,
 	           .q = r->tensor[IN_Q]->mat,
@@ -422,12 +442,207 @@ static void the_kernel_of_an_epilogue_checks_its_result(void)
 	run_close(&r);
 }
 
+/* ---- gradients ---- */
+
+/* Operands of a gradient, and its results from one call and from two. */
+enum { BACK_DENDED, BACK_G, BACK_DB, BACK_DQ, BACK_DK, BACK_DV, BACK_DC, BACKS };
+
+struct back {
+	hg_tensor *tensor[BACKS];
+	struct hg__attention_back_args a;
+};
+
+static void back_open(struct run *r, int alters, struct back *b)
+{
+	const struct hg__attention *of = &r->a.of;
+	const struct hg__mat *c = of->c.data ? &of->c : &of->q;
+	const struct {
+		hg_dtype dtype;
+		int64_t rows, cols;
+	} made[BACKS] = {
+	    [BACK_DENDED] = {r->row->dtype, r->s.nodes, r->width},
+	    [BACK_G] = {r->row->dtype, r->s.nodes, r->width},
+	    [BACK_DB] = {HG_F32, 1, r->width},
+	    [BACK_DQ] = {r->row->dtype, of->q.rows, of->q.cols},
+	    [BACK_DK] = {r->row->dtype, of->k.rows, of->k.cols},
+	    [BACK_DV] = {r->row->dtype, of->v.rows, of->v.cols},
+	    [BACK_DC] = {HG_F32, c->rows, c->cols},
+	};
+	for (int i = 0; i < BACKS; i++)
+		b->tensor[i] = tensor_new(r, made[i].dtype, made[i].rows, made[i].cols);
+	test_reseed(77); /* both calls get the same */
+	draw(b->tensor[BACK_DENDED], 0.0, 1.0);
+	b->a = (struct hg__attention_back_args){.csr = r->a.csr,
+	                                        .of = *of,
+	                                        .y = r->a.y,
+	                                        .log_sum = r->a.log_sum,
+	                                        .plus = r->a.plus,
+	                                        .dy = b->tensor[alters ? BACK_G : BACK_DENDED]->mat,
+	                                        .ended = r->a.ended,
+	                                        .dended = b->tensor[BACK_DENDED]->mat,
+	                                        .db = b->tensor[BACK_DB]->mat,
+	                                        .act_drop = r->a.epilogue.act_drop,
+	                                        .dq = b->tensor[BACK_DQ]->mat,
+	                                        .dk = b->tensor[BACK_DK]->mat,
+	                                        .dv = b->tensor[BACK_DV]->mat};
+	CHECK_OK(hg__graph_csr_t(r->s.graph, 0, &b->a.csr_t));
+	if (of->c.data)
+		b->a.dc = b->tensor[BACK_DC]->mat;
+}
+
+static void back_close(struct back *b)
+{
+	for (int i = 0; i < BACKS; i++)
+		hg_tensor_free(b->tensor[i]);
+}
+
+/* The same gradients by a call of epilogue_back and one of attention without an epilogue. */
+static void run_in_two_calls(struct run *r, struct back *b)
+{
+	const struct hg__kernels *kernels = r->s.ctx->backend->kernels;
+	const int alters = b->a.dy.data != b->a.dended.data;
+	struct hg__epilogue_back_args first = {.y = b->a.ended,
+	                                       .dy = b->a.dended,
+	                                       .dx = b->a.dy,
+	                                       .db = b->a.db,
+	                                       .act_drop = b->a.act_drop};
+	if (!alters)
+		first.dx.data = NULL;
+	CHECK_OK(kernels->epilogue_back.run(r->s.ctx, &first));
+	b->a.ended = b->a.dended = b->a.db = (struct hg__mat){0};
+	b->a.act_drop = (struct hg__act_drop){0};
+	CHECK_OK(kernels->attention_back.run(r->s.ctx, &b->a));
+}
+
+/* dv: that of the second call. */
+static void check_same_bits(struct back *one, struct back *two, hg_tensor *dv)
+{
+	for (int i = BACK_G; i < BACKS; i++) {
+		float *x = download_new(one->tensor[i]),
+		      *y = download_new(i == BACK_DV ? dv : two->tensor[i]);
+		const int64_t count = one->tensor[i]->mat.rows * one->tensor[i]->mat.cols;
+		for (int64_t k = 0; k < count; k++)
+			CHECK_MSG(memcmp(&x[k], &y[k], sizeof x[k]) == 0,
+			          "gradient %d, element %lld: %g and %g", i, (long long)k, (double)x[k],
+			          (double)y[k]);
+		free(x);
+		free(y);
+	}
+}
+
+#ifdef HG_HAVE_CUDA
+/* On a GPU one kernel computes G, db and the products of G, for the rows of `ending`. */
+static void expect_one_kernel(const struct run *r, const struct back *b, int one)
+{
+	const int is_cuda = r->s.ctx->backend->tiles_count != NULL;
+	CHECK(!is_cuda || !one ||
+	      (hg__cuda_attention_back_add_takes(&b->a) && hg__cuda_attention_back_add_ends(&b->a)));
+}
+#else
+static void expect_one_kernel(const struct run *r, const struct back *b, int one)
+{
+	(void)r, (void)b, (void)one;
+}
+#endif
+
+/* Every f that is in an epilogue, with and without dropout, db and dq. */
+static void check_gradients(const struct row *row, int one_kernel)
+{
+	struct run r;
+	run_open(&r, row);
+	for (int i = 0; i < 2 * (1 + HG__ACT_SUM_EPILOGUES); i++) {
+		struct back one, two;
+		const int alters = i > 0;
+		r.a.epilogue.act_drop = (struct hg__act_drop){i / 2, i < 4 ? 0.0f : 0.2f,
+		                                              i % 2 ? 0.4f : 0.0f, KEY, r.s.step.data};
+		attend(&r);
+		CHECK_EQ_I(overflowed(&r), -1);
+		back_open(&r, alters, &one);
+		back_open(&r, alters, &two);
+		if (i % 3 == 2)
+			one.a.db = two.a.db = (struct hg__mat){0};
+		if (i % 4 == 3)
+			one.a.dq = two.a.dq = (struct hg__mat){0};
+		expect_one_kernel(&r, &one, one_kernel);
+		CHECK_MSG(r.s.ctx->backend->kernels->attention_back.run(r.s.ctx, &one.a) == HG_OK, "%s",
+		          hg_context_error(r.s.ctx));
+		if (row->score == HG_SCORE_ADD) /* dv may be y */
+			two.a.dv = two.a.y;
+		run_in_two_calls(&r, &two);
+		check_same_bits(&one, &two,
+		                row->score == HG_SCORE_ADD ? r.tensor[OUT_Y] : two.tensor[BACK_DV]);
+		back_close(&one);
+		back_close(&two);
+	}
+	run_close(&r);
+}
+
+static void gradients_are_those_of_two_calls(void)
+{
+	for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+		check_gradients(&rows[k], k == 0);
+}
+
+/* Heads of one and of several packs, one head whose packs are no power of two or whose last pack
+ * has padding, and rows of 32 packs, in one block and in several. */
+static void gradients_in_one_kernel(void)
+{
+	static const struct {
+		const char *name;
+		int heads, d, many;
+	} ending[] = {
+	    {"8 heads of 8", 8, 8, 0},     {"3 heads of 16", 3, 16, 0},  {"1 head of 64", 1, 64, 1},
+	    {"1 head of 47", 1, 47, 1},    {"1 head of 7", 1, 7, 1},     {"1 head of 33", 1, 33, 0},
+	    {"2 heads of 128", 2, 128, 0}, {"1 head of 250", 1, 250, 1}, {"16 heads of 16", 16, 16, 1},
+	};
+	for (size_t k = 0; k < sizeof ending / sizeof ending[0]; k++) {
+		const struct row row = {.name = ending[k].name,
+		                        .edges = ending[k].many ? many_rows : uneven,
+		                        .attach = attach_nothing,
+		                        .score = HG_SCORE_ADD,
+		                        .dtype = HG_F16,
+		                        .d = ending[k].d,
+		                        .takes = KERNEL(add),
+		                        .heads = ending[k].heads};
+		check_gradients(&row, 1);
+	}
+}
+
+/* A gradient of the epilogue that contradicts the call. */
+static void contradictions_are_refused(void)
+{
+	for (int i = 0; i < 5; i++) {
+		struct run r;
+		struct back b;
+		run_open(&r, &rows[0]);
+		attend(&r);
+		r.a.epilogue.act_drop.act = 1 + HG__ACT_elu;
+		back_open(&r, 1, &b);
+		if (i == 0)
+			b.a.ended.data = NULL; /* f needs it */
+		if (i == 1)
+			b.a.dy = b.a.dended;
+		if (i == 2)
+			b.a.dended.rows--;
+		if (i == 3)
+			b.a.db.dtype = HG_F16;
+		if (i == 4)
+			b.a.act_drop.act = 1 + HG__ACT_SUM_EPILOGUES;
+		CHECK(r.s.ctx->backend->kernels->attention_back.run(r.s.ctx, &b.a) < 0);
+		back_close(&b);
+		run_close(&r);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(results_are_those_of_the_epilogue),
 	    TEST(overflow_of_the_epilogue_is_flagged),
 	    TEST(the_kernel_of_an_epilogue_checks_its_result),
+	    TEST(gradients_are_those_of_two_calls),
+	    TEST(gradients_in_one_kernel),
+	    TEST(contradictions_are_refused),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

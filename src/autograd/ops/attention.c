@@ -101,7 +101,8 @@ static hg_status forward(const struct hg__call *c)
 	return hg__attention_forward(c, c->out, absent, &nothing);
 }
 
-hg_status hg__attention_backward(const struct hg__call *c, struct hg__mat y, struct hg__mat dy)
+hg_status hg__attention_backward(const struct hg__call *c, struct hg__mat y,
+                                 const struct hg__epilogue_back_args *end)
 {
 	const struct hg__attention_layout layout = hg__attention_layout_of(c->node);
 	struct hg__mat gradient[SIDES];
@@ -111,19 +112,37 @@ hg_status hg__attention_backward(const struct hg__call *c, struct hg__mat y, str
 	                                       .y = y,
 	                                       .log_sum = c->aux[LOG_SUM],
 	                                       .plus = c->aux[PLUS],
-	                                       .dy = dy,
+	                                       .dy = c->dout,
 	                                       .dq = gradient[SIDE_Q],
 	                                       .dk = gradient[SIDE_K],
 	                                       .dv = gradient[SIDE_V],
 	                                       .dc = c->din[C],
 	                                       .dbias = c->din[BIAS]};
+	if (end && (end->dx.data || end->db.data)) {
+		args.dy = end->dx.data ? end->dx : end->dy;
+		args.ended = end->y;
+		args.dended = end->dy;
+		args.db = end->db;
+		args.act_drop = end->act_drop;
+	}
 	HG__TRY(hg__attention_of(c, &args.of));
 	return HG__RUN(c, attention_back, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
 {
-	return hg__attention_backward(c, c->out, c->dout);
+	return hg__attention_backward(c, c->out, NULL);
+}
+
+/* Kernels of ADD are done with Y when they write the gradient of V. */
+unsigned hg__attention_replaces(const struct hg__node *node, int i, unsigned y)
+{
+	return i == V && hg__attention_attr(node).score == HG_SCORE_ADD ? y : 0u;
+}
+
+static unsigned replaces(const struct hg__node *node, int i)
+{
+	return hg__attention_replaces(node, i, HG__SAVE_OUT);
 }
 
 void hg__attention_cost(const struct hg__call *c, struct hg__cost *cost)
@@ -220,6 +239,7 @@ const struct hg__op hg__op_attention = {
     .range_back = hg__attention_range_back,
     .forward = forward,
     .backward = backward,
+    .replaces = replaces,
     .prepare = hg__attention_prepare,
     .staged = hg__attention_staged,
     .sample = hg__attention_sample,

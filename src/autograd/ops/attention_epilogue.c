@@ -114,9 +114,14 @@ static hg_status forward(const struct hg__call *c)
 static hg_status backward(const struct hg__call *c)
 {
 	const struct hg__act_drop act_drop = act_drop_of(c);
-	struct hg__mat ds = c->aux[DS];
-	HG__TRY(hg__epilogue_backward(c, &act_drop, B, DB, &ds));
-	return hg__attention_backward(c, c->aux[SUM], ds);
+	const struct hg__epilogue_back_args end = hg__epilogue_back_of(c, &act_drop, B, DB, c->aux[DS]);
+	HG__TRY(hg__attention_backward(c, c->aux[SUM], &end));
+	return hg__epilogue_narrow(c, &end, B);
+}
+
+static unsigned replaces(const struct hg__node *node, int i)
+{
+	return hg__attention_replaces(node, i, HG__SAVE_AUX(SUM));
 }
 
 static void cost(const struct hg__call *c, struct hg__cost *cost)
@@ -168,6 +173,7 @@ const struct hg__op hg__op_attention_epilogue = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
+    .replaces = replaces,
     .prepare = hg__attention_prepare,
     .staged = hg__attention_staged,
     .sample = hg__attention_epilogue_sample,

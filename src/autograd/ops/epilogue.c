@@ -150,21 +150,39 @@ static hg_status forward(const struct hg__call *c)
 	return HG__RUN(c, epilogue, &args);
 }
 
+/* Whether the gradient of operand b is not f32, as its sum is. */
+static int narrows(const struct hg__mat *gradient)
+{
+	return gradient->data && gradient->dtype != HG_F32;
+}
+
+struct hg__epilogue_back_args hg__epilogue_back_of(const struct hg__call *c,
+                                                   const struct hg__act_drop *act_drop, int b,
+                                                   int db, struct hg__mat dx)
+{
+	const struct hg__epilogue_back_args args = {.y = c->out,
+	                                            .dy = c->dout,
+	                                            .dx = dx,
+	                                            .db = narrows(&c->din[b]) ? c->aux[db] : c->din[b],
+	                                            .act_drop = *act_drop};
+	return args;
+}
+
+hg_status hg__epilogue_narrow(const struct hg__call *c, const struct hg__epilogue_back_args *args,
+                              int b)
+{
+	return narrows(&c->din[b]) ? hg__copy_scaled(c, args->db, 1.0f, c->din[b]) : HG_OK;
+}
+
 hg_status hg__epilogue_backward(const struct hg__call *c, const struct hg__act_drop *act_drop,
                                 int b, int db, struct hg__mat *dx)
 {
-	const struct hg__mat gradient = c->din[b];
-	const int narrows = gradient.data && gradient.dtype != HG_F32;
-	const struct hg__epilogue_back_args args = {.y = c->out,
-	                                            .dy = c->dout,
-	                                            .dx = *dx,
-	                                            .db = narrows ? c->aux[db] : gradient,
-	                                            .act_drop = *act_drop};
+	const struct hg__epilogue_back_args args = hg__epilogue_back_of(c, act_drop, b, db, *dx);
 	if (!dx->data && !act_drop->act && !(act_drop->p > 0.0f))
 		*dx = c->dout;
 	if (args.dx.data || args.db.data)
 		HG__TRY(HG__RUN(c, epilogue_back, &args));
-	return narrows ? hg__copy_scaled(c, args.db, 1.0f, gradient) : HG_OK;
+	return hg__epilogue_narrow(c, &args, b);
 }
 
 static hg_status backward(const struct hg__call *c)

@@ -66,6 +66,13 @@ static inline int hg__epilogue_alters(const struct hg__epilogue_attr *attr)
 HG_NODISCARD hg_status hg__epilogue_backward(const struct hg__call *c,
                                              const struct hg__act_drop *act_drop, int b, int db,
                                              struct hg__mat *dx);
+/* The same in two steps, for an op whose kernel does this with the rest: the arguments, and then
+ * the gradient of b where that is not f32. */
+struct hg__epilogue_back_args hg__epilogue_back_of(const struct hg__call *c,
+                                                   const struct hg__act_drop *act_drop, int b,
+                                                   int db, struct hg__mat dx);
+HG_NODISCARD hg_status hg__epilogue_narrow(const struct hg__call *c,
+                                           const struct hg__epilogue_back_args *args, int b);
 
 /* epilogue_fuse.c: the longest chain of bias_add, an activation and dropout that ends at this
  * entry; whether an aggregation or attention can apply these parts before it stores a row, because

@@ -226,7 +226,9 @@ size_t HG__CPU(attention_back_workspace)(const hg_context *ctx,
                                          const struct hg__attention_back_args *a)
 {
 	const struct layout l = layout_of(ctx, a);
-	return layout_bytes(&l);
+	const struct hg__epilogue_back_args end = hg__attention_end_of(a);
+	return hg__larger(layout_bytes(&l),
+	                  hg__attention_ends(a) ? HG__CPU(epilogue_back_workspace)(ctx, &end) : 0);
 }
 
 static struct hg__back_pass pass_of(const struct hg__attention_back_args *a, int by_column,
@@ -307,7 +309,10 @@ static hg_status prepare(hg_context *ctx, const struct hg__attention_back_args *
 hg_status HG__CPU(attention_back)(hg_context *ctx, const struct hg__attention_back_args *a)
 {
 	struct hg__back_job job;
+	const struct hg__epilogue_back_args end = hg__attention_end_of(a);
 	HG__TRY(hg__attention_back_check(ctx, a));
+	if (hg__attention_ends(a))
+		HG__TRY(HG__CPU(epilogue_back)(ctx, &end));
 	HG__TRY(prepare(ctx, a, &job));
 	const int rows = wants_rows(a), columns = wants_columns(a);
 	const int64_t nodes = a->csr.rows, inverses = hg__inverse_rows(&job.rows.scores),

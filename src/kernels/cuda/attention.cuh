@@ -71,6 +71,10 @@ HG__ATTENTION(attention_back, packs);
 HG__ATTENTION(attention, any);
 HG__ATTENTION(attention_back, any);
 
+/* Whether attention_back by `add` takes a call with an epilogue (`dended`). No other implementation
+ * does. */
+extern "C" bool hg__cuda_attention_back_add_ends(const struct hg__attention_back_args *a);
+
 /* Whether the graph has the plan that kernels follow, and a grid holds the columns of q and of v:
  * HG_OK, or a status with a message. */
 HG_NODISCARD hg_status attention_launchable(hg_context *ctx, const char *kernel,

@@ -3,154 +3,19 @@
  *
  *     D[i, k] = <G_i, Y_i>,  dq[i, k] = (1 - slope) (<G_i, plus_i> - D[i, k] log_sum[i, h + k])
  *
- * because the derivatives of a row's scores before f sum to 0. It also leaves what the second pass
- * needs of a row, a record {q, log_sum, D} for each head. That pass is over the columns of the
- * graph, which are the rows of the transpose:
+ * because the derivatives of a row's scores before f sum to 0 (attention_add_nodes.cuh). It also
+ * leaves what the second pass needs of a row, a record {q, log_sum, D} for each head. That pass is
+ * over the columns of the graph, which are the rows of the transpose:
  *
  *     Z[j, c] = sum over the edges (i, j) of mask p G[i, c],  Z_plus the same where q + k > 0
  *     dV = Z,  dk[j, k] = <V_j, slope Z_j + (1 - slope) Z_plus_j> - sum of f' p D[i, k]
  *
  * so the products with V_j are one for each column and not for each edge. */
 
-#include "kernels/cuda/attention_add_records.cuh"
+#include "kernels/cuda/attention_add_nodes.cuh"
 
 namespace
 {
-
-struct backward {
-	struct add_edges e; /* of the transpose; X is dY */
-	int64_t rows;
-	const void *q, *k, *v, *y, *plus;
-	int64_t ldq, ldk, ldv, ldy, ldplus, ldg;
-	const float *log_sum;
-	int64_t ld_log_sum;
-	const void *g; /* dY, of which e.x may be a copy */
-	/* [rows, heads], with this pitch in bytes; NULL: neither dk nor dv is needed */
-	void *records;
-	uint32_t record_pitch;
-	void *copy; /* of dY, with pitch e.pitch; NULL: e.x is dY */
-	void *dq, *dk, *dv;
-	int64_t lddq, lddk, lddv;
-	/* f32 [rows, heads] if dk is dq: the gradient of q until that of k is added to it */
-	float *dq_first;
-	/* for a row and head in the pass over nodes: a power of two, and its logarithm */
-	int lanes, lanes_shift;
-	int heads_shift; /* the logarithm of heads; -1: it is no power of two */
-};
-
-/* ---- pass 1: nodes ---- */
-
-template <typename T> __device__ inline T *row_at(void *base, int64_t row, uint32_t pitch)
-{
-	return reinterpret_cast<T *>(static_cast<char *>(base) + row * pitch);
-}
-
-template <typename T> __device__ inline void put_pack(T *to, const raw<T, ADD_PACK> &pack)
-{
-#pragma unroll
-	for (size_t i = 0; i < sizeof pack.q / sizeof pack.q[0]; i++)
-		reinterpret_cast<uint4 *>(to)[i] = pack.q[i];
-}
-
-/* Sets the elements of a pack from number n on to 0. */
-template <typename T> __device__ inline void cut(raw<T, ADD_PACK> &pack, int n)
-{
-	constexpr int EACH = sizeof(unsigned) / sizeof(T);
-	unsigned *word = &pack.q[0].x;
-#pragma unroll
-	for (int i = 0; i < ADD_PACK / EACH; i++) {
-		const int left = n - i * EACH;
-		word[i] = left >= EACH ? word[i] : left <= 0 ? 0u : word[i] & 0xFFFFu;
-	}
-}
-
-/* The sums over columns c, c + 8 lanes, ... of one head that a lane adds. */
-template <typename T>
-__device__ void head_products(const struct backward &p, int64_t row, int head, int lane, float &d,
-                              float &d_plus)
-{
-	const int first = head * p.e.head_cols;
-	for (int c = lane * ADD_PACK; c < p.e.head_cols; c += p.lanes * ADD_PACK) {
-		const int64_t at = first + c;
-		raw<T, ADD_PACK> packs[3] = {};
-		packs[0] = fetch<ADD_PACK>(static_cast<const T *>(p.g) + row * p.ldg + at);
-		packs[1] = fetch<ADD_PACK>(static_cast<const T *>(p.y) + row * p.ldy + at);
-		if (p.dq)
-			packs[2] = fetch<ADD_PACK>(static_cast<const T *>(p.plus) + row * p.ldplus + at);
-		if (p.copy)
-			put_pack(row_at<T>(p.copy, row, p.e.pitch) + at, packs[0]);
-		if (c + ADD_PACK > p.e.head_cols) /* the rest of the packs is padding */
-#pragma unroll
-			for (int n = 0; n < 3; n++)
-				cut(packs[n], p.e.head_cols - c);
-		float g[ADD_PACK], y[ADD_PACK], plus[ADD_PACK];
-		unpack(packs[0], g);
-		unpack(packs[1], y);
-		unpack(packs[2], plus);
-#pragma unroll
-		for (int i = 0; i < ADD_PACK; i++) {
-			d = __fmaf_rn(g[i], y[i], d);
-			d_plus = __fmaf_rn(g[i], plus[i], d_plus);
-		}
-	}
-}
-
-/* What the pass over nodes reads of a row and a head beside columns. */
-template <typename T> struct node_numbers {
-	float log_sum, p_plus;
-	T q;
-
-	__device__ void get(const struct backward &p, int64_t row, int head)
-	{
-		const float *from = p.log_sum + row * p.ld_log_sum + head;
-		log_sum = from[0];
-		p_plus = from[p.e.heads];
-		q = static_cast<const T *>(p.q)[row * p.ldq + head];
-	}
-};
-
-/* The row of a unit. A division of 64-bit numbers would be half of all instructions. */
-__device__ inline int64_t row_of(const struct backward &p, int64_t unit)
-{
-	return p.heads_shift >= 0 ? unit >> p.heads_shift : unit / p.e.heads;
-}
-
-/* The pass waits for memory, so it needs few registers: 8 blocks on a multiprocessor leave 32. */
-template <typename T>
-__global__ void __launch_bounds__(BLOCK, sizeof(T) == sizeof(float) ? 5 : 8)
-    backward_nodes(const __grid_constant__ struct backward p)
-{
-	after_previous();
-	const int64_t unit = global_thread() >> p.lanes_shift, row = row_of(p, unit);
-	const int head = static_cast<int>(unit - row * p.e.heads),
-	          lane = static_cast<int>(threadIdx.x) & (p.lanes - 1);
-	/* These are loaded before the packs, so that a row takes the latency of memory once. */
-	const bool ends = row < p.rows && lane == 0;
-	node_numbers<T> own = {};
-	if (ends)
-		own.get(p, row, head);
-	float d = 0.0f, d_plus = 0.0f;
-	if (row < p.rows)
-		head_products<T>(p, row, head, lane, d, d_plus);
-	for (int step = p.lanes / 2; step > 0; step /= 2) {
-		d += __shfl_xor_sync(WHOLE_WARP, d, step);
-		d_plus += __shfl_xor_sync(WHOLE_WARP, d_plus, step);
-	}
-	if (!ends)
-		return;
-	if (p.dq) {
-		const float dq = (1.0f - p.e.slope) * (d_plus - d * own.p_plus);
-		if (p.dq_first)
-			p.dq_first[unit] = dq;
-		else
-			static_cast<T *>(p.dq)[row * p.lddq + head] = narrow<T>(dq);
-	}
-	if (p.records) {
-		record<T> r;
-		r.set(own.q, {0.0f, offset_of(own.log_sum), d});
-		row_at<record<T>>(p.records, row, p.record_pitch)[head] = r;
-	}
-}
 
 /* ---- pass 2: columns ---- */
 
@@ -478,6 +343,40 @@ template <typename T> hg_status launch_nodes(hg_context *ctx, const struct backw
 	              grid_for(p.rows * p.e.heads, BLOCK / p.lanes), BLOCK, p);
 }
 
+/* The same with the gradient of an epilogue. partial: for the sums of columns. */
+template <typename E>
+hg_status launch_ended(hg_context *ctx, const struct hg__attention_back_args *a,
+                       const struct backward &p, float *partial)
+{
+	struct column_layout l;
+	HG__TRY(lay_columns(ctx, p.rows, p.e.cols, ADD_PACK, 1, ALONE_THREADS, &l));
+	l.of.partial = partial;
+	using nodes = ended_nodes<__half, E>;
+	const nodes f = {p,
+	                 data_of<const __half>(a->ended),
+	                 data_of<const __half>(a->dended),
+	                 a->ended.ld,
+	                 a->dended.ld,
+	                 a->dy.data == a->dended.data ? nullptr : data_of<__half>(a->dy),
+	                 data_of<float>(a->db),
+	                 act_drop_of<E>(a->act_drop)};
+	return launch(ctx, "attention_back: nodes", columns_kernel<ADD_PACK, 1, nodes>, l.grid, l.block,
+	              p.rows, p.e.cols, l.of, f);
+}
+
+/* [no f, then each f of an epilogue in the order of hg__act][without dropout, with dropout]. */
+constexpr hg_status (*ended[1 + HG__ACT_SUM_EPILOGUES][2])(hg_context *,
+                                                           const struct hg__attention_back_args *,
+                                                           const struct backward &, float *) = {
+    {launch_ended<act_drop<identity, false>>, launch_ended<act_drop<identity, true>>},
+#define HG_FUNCTION(...)
+#define HG_EPILOGUE_FUNCTION(...)
+#define HG_SUM_EPILOGUE_FUNCTION(name, ...) \
+	{launch_ended<act_drop<acts::name, false>>, launch_ended<act_drop<acts::name, true>>},
+#include "kernels/functions.def"
+};
+static_assert(every(ended, [](const auto &row) { return row[0] && row[1]; }), "a hole");
+
 /* Lanes of a sub-warp: 8, or 16 or 32 where a head has so many packs, because the products of V_j
  * are summed over the columns of a head. */
 unsigned most_lanes(int64_t head_cols)
@@ -537,6 +436,12 @@ size_t shared_bytes(const struct hg__attention_back_args *a)
 	           : 0;
 }
 
+/* The sums of columns of the pass over nodes. */
+size_t ended_bytes(const struct hg__attention_back_args *a)
+{
+	return a->dended.data ? hg__aligned(hg__reduction_bytes(a->y.rows, a->y.cols)) : 0;
+}
+
 } // namespace
 
 bool hg__cuda_attention_back_add_takes(const struct hg__attention_back_args *a)
@@ -550,10 +455,17 @@ bool hg__cuda_attention_back_add_takes(const struct hg__attention_back_args *a)
 	       (!a->dv.data || holds_packs(a->dv));
 }
 
+/* Halves whose rows are packs of one warp. */
+bool hg__cuda_attention_back_add_ends(const struct hg__attention_back_args *a)
+{
+	return a->of.v.dtype == HG_F16 && whole_packs(a->y.cols) <= 32 * ADD_PACK && wide(a->dended) &&
+	       wide(a->ended) && holds_packs(a->dy);
+}
+
 size_t hg__cuda_attention_back_add_workspace(const hg_context *ctx,
                                              const struct hg__attention_back_args *a)
 {
-	return records_of(ctx, a).bytes + shared_bytes(a) +
+	return records_of(ctx, a).bytes + shared_bytes(a) + ended_bytes(a) +
 	       slots_bytes(a->csr_t, add_lead(a->of.v.cols, a->of.heads, 1));
 }
 
@@ -575,7 +487,13 @@ hg_status hg__cuda_attention_back_add(hg_context *ctx, const struct hg__attentio
 	}
 	if (may_be_shared(a) && p.dk == p.dq)
 		p.dq_first = reinterpret_cast<float *>(at + l.bytes);
-	p.e.staging = reinterpret_cast<float *>(at + l.bytes + shared_bytes(a));
+	at += l.bytes + shared_bytes(a);
+	p.e.staging = reinterpret_cast<float *>(at + ended_bytes(a));
+	if (a->dended.data) {
+		HG__TRY(
+		    ended[a->act_drop.act][a->act_drop.p > 0.0f](ctx, a, p, reinterpret_cast<float *>(at)));
+		return columns ? launch_columns<__half>(ctx, a->csr_t, p) : HG_OK;
+	}
 	return with_float(ctx, "attention_back", a->y.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		HG__TRY(launch_nodes<T>(ctx, p));

@@ -21,19 +21,52 @@ hg_status launchable(hg_context *ctx, const struct hg__attention_back_args *a)
 	return attention_launchable(ctx, kernel, a->csr, a->of.q.cols, a->of.v.cols);
 }
 
+const attention_row<struct hg__attention_back_args> &
+row_for(const hg_context *ctx, const struct hg__attention_back_args *a)
+{
+	return attention_row_for(ctx, implementations, a);
+}
+
+/* Whether the implementation computes the gradient of the epilogue by itself: with additive scores,
+ * whose pass over nodes reads the same rows. */
+bool ends(const hg_context *ctx, const struct hg__attention_back_args *a)
+{
+	return a->csr.rows > 0 && row_for(ctx, a).run == hg__cuda_attention_back_add &&
+	       hg__cuda_attention_back_add_ends(a);
+}
+
+/* The call without an epilogue, after another kernel. */
+struct hg__attention_back_args without(const struct hg__attention_back_args *a)
+{
+	struct hg__attention_back_args rest = *a;
+	rest.dended.data = rest.db.data = nullptr;
+	return rest;
+}
+
 } // namespace
 
 size_t hg__cuda_attention_back_workspace(const hg_context *ctx,
                                          const struct hg__attention_back_args *a)
 {
-	return attention_row_for(ctx, implementations, a).workspace(ctx, a);
+	if (!hg__attention_ends(a) || ends(ctx, a))
+		return row_for(ctx, a).workspace(ctx, a);
+	const struct hg__attention_back_args rest = without(a);
+	const struct hg__epilogue_back_args first = hg__attention_end_of(a);
+	return hg__larger(hg__cuda_epilogue_back_workspace(ctx, &first),
+	                  row_for(ctx, &rest).workspace(ctx, &rest));
 }
 
 hg_status hg__cuda_attention_back(hg_context *ctx, const struct hg__attention_back_args *a)
 {
 	HG__TRY(hg__attention_back_check(ctx, a));
+	if (hg__attention_ends(a) && !ends(ctx, a)) {
+		const struct hg__attention_back_args rest = without(a);
+		const struct hg__epilogue_back_args first = hg__attention_end_of(a);
+		HG__TRY(hg__cuda_epilogue_back(ctx, &first));
+		return hg__cuda_attention_back(ctx, &rest);
+	}
 	if (a->csr.rows == 0 && a->csr.cols == 0 && !a->dc.data)
 		return HG_OK;
 	HG__TRY(launchable(ctx, a));
-	return attention_row_for(ctx, implementations, a).run(ctx, a);
+	return row_for(ctx, a).run(ctx, a);
 }
