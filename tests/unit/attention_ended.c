@@ -141,6 +141,7 @@ TAKES(mixed);
 TAKES(add);
 TAKES(packs);
 _Bool hg__cuda_attention_back_add_ends(const struct hg__attention_back_args *a);
+hg_status hg__cuda_attention_back_add(hg_context *ctx, const struct hg__attention_back_args *a);
 _Bool hg__cuda_attention_back_add_takes(const struct hg__attention_back_args *a);
 #define KERNEL(name) hg__cuda_attention_##name##_takes
 #else
@@ -530,20 +531,19 @@ static void check_same_bits(struct back *one, struct back *two, hg_tensor *dv)
 	}
 }
 
+/* The call. With one_kernel, on a GPU the kernel that computes G, db and the products of G at once,
+ * which is otherwise for larger graphs. */
+static hg_status run_in_one_call(const struct run *r, const struct back *b, int one_kernel)
+{
 #ifdef HG_HAVE_CUDA
-/* On a GPU one kernel computes G, db and the products of G, for the rows of `ending`. */
-static void expect_one_kernel(const struct run *r, const struct back *b, int one)
-{
-	const int is_cuda = r->s.ctx->backend->tiles_count != NULL;
-	CHECK(!is_cuda || !one ||
-	      (hg__cuda_attention_back_add_takes(&b->a) && hg__cuda_attention_back_add_ends(&b->a)));
-}
-#else
-static void expect_one_kernel(const struct run *r, const struct back *b, int one)
-{
-	(void)r, (void)b, (void)one;
-}
+	if (one_kernel && r->s.ctx->backend->tiles_count) {
+		CHECK(hg__cuda_attention_back_add_takes(&b->a) && hg__cuda_attention_back_add_ends(&b->a));
+		return hg__cuda_attention_back_add(r->s.ctx, &b->a);
+	}
 #endif
+	(void)one_kernel;
+	return r->s.ctx->backend->kernels->attention_back.run(r->s.ctx, &b->a);
+}
 
 /* Every f that is in an epilogue, with and without dropout, db and dq. */
 static void check_gradients(const struct row *row, int one_kernel)
@@ -563,9 +563,7 @@ static void check_gradients(const struct row *row, int one_kernel)
 			one.a.db = two.a.db = (struct hg__mat){0};
 		if (i % 4 == 3)
 			one.a.dq = two.a.dq = (struct hg__mat){0};
-		expect_one_kernel(&r, &one, one_kernel);
-		CHECK_MSG(r.s.ctx->backend->kernels->attention_back.run(r.s.ctx, &one.a) == HG_OK, "%s",
-		          hg_context_error(r.s.ctx));
+		CHECK_MSG(run_in_one_call(&r, &one, one_kernel) == HG_OK, "%s", hg_context_error(r.s.ctx));
 		if (row->score == HG_SCORE_ADD) /* dv may be y */
 			two.a.dv = two.a.y;
 		run_in_two_calls(&r, &two);

@@ -44,13 +44,13 @@ attention_row_for(const hg_context *ctx, const attention_row<A> (&table)[N], con
 }
 /* Declares the functions of an implementation, and names them as a row of its table:
  * HG__ATTENTION(attention, add) stands for hg__cuda_attention_add, hg__cuda_attention_add_takes and
- * hg__cuda_attention_add_workspace. Tests in C ask what a kernel takes. */
-#define HG__ATTENTION(kernel, name)                                                         \
-	extern "C" HG_NODISCARD bool hg__cuda_##kernel##_##name##_takes(                        \
-	    const struct hg__##kernel##_args *a);                                               \
-	HG_NODISCARD hg_status hg__cuda_##kernel##_##name(hg_context *ctx,                      \
-	                                                  const struct hg__##kernel##_args *a); \
-	size_t hg__cuda_##kernel##_##name##_workspace(const hg_context *ctx,                    \
+ * hg__cuda_attention_add_workspace. Tests in C ask what a kernel takes, and run it. */
+#define HG__ATTENTION(kernel, name)                                      \
+	extern "C" HG_NODISCARD bool hg__cuda_##kernel##_##name##_takes(     \
+	    const struct hg__##kernel##_args *a);                            \
+	extern "C" HG_NODISCARD hg_status hg__cuda_##kernel##_##name(        \
+	    hg_context *ctx, const struct hg__##kernel##_args *a);           \
+	size_t hg__cuda_##kernel##_##name##_workspace(const hg_context *ctx, \
 	                                              const struct hg__##kernel##_args *a)
 #define HG__ATTENTION_ROW(kernel, name)                                 \
 	{                                                                   \
