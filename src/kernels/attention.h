@@ -143,8 +143,7 @@ struct hg__attention_args {
  * f'(0) = slope. A vector without a direction has the gradient 0: behind a relu whole rows are 0,
  * and the quotient by a tiny number would overflow.
  *
- * - y, log_sum, plus: as the forward pass left them. D uses Y as stored, or with DOT of halves the
- *   sum of mask p <G_i, V_j> over the edges of row i in its place. plus may be read for dq
+ * - y, log_sum, plus: as the forward pass left them. D uses Y as stored. plus may be read for dq
  *   with ADD, and must then be present.
  * - dy: G. It is read, unless dended is present.
  * - dended: the gradient of `ended`, of Y's shape and type, or absent. If it is present, the call

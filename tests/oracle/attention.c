@@ -364,30 +364,22 @@ static double limit_of_ds(const struct oracle_call *c, const struct sides *s, in
 	return 2.25 * kept * longest(c, s, 0, head) * longest(c, s, 1, head);
 }
 
-/* ds = p (mask <dY_i, V_j> - D), D = <dY_i, Y_i> with Y as stored. With DOT of halves, D may be the
- * sum of mask p <dY_i, V_j>, so both must be within its error. */
+/* ds = p (mask <dY_i, V_j> - D), D = <dY_i, Y_i> with Y as stored. */
 static num derivatives(const struct oracle_call *c, const struct sides *s, int64_t i, int64_t head,
                        double limit, struct edge *edge)
 {
 	const int64_t d = c->out.cols / c->heads;
-	struct num_sum mean = {0}, shares = {0};
+	struct num_sum mean = {0};
 	for (int64_t k = head * d; k < (head + 1) * d; k++)
 		num_sum_add(&mean, num_mul(U, DOUT(i, k), SAVED(i, k)));
-	num D = num_sum_get(dot_u(c), &mean);
+	const num D = num_sum_get(dot_u(c), &mean);
 	for (int64_t e = c->graph.rowptr[i]; e < c->graph.rowptr[i + 1]; e++) {
 		struct edge *row = &edge[e - c->graph.rowptr[i]];
 		struct num_sum own = {0};
 		for (int64_t k = head * d; k < (head + 1) * d; k++)
 			num_sum_add(&own, num_mul(U, DOUT(i, k), at(c, &s->v, c->graph.src[e], k)));
-		row->ds = num_mul(U, row->mask, num_sum_get(dot_u(c), &own));
-		num_sum_add(&shares, num_mul(U, row->back, row->ds));
-	}
-	const num sum = num_sum_get(U, &shares);
-	if (c->score == DOT && has_half_weights(c))
-		D.e = fmax(D.e, fabs(D.v - sum.v) + sum.e);
-	for (int64_t e = c->graph.rowptr[i]; e < c->graph.rowptr[i + 1]; e++) {
-		struct edge *row = &edge[e - c->graph.rowptr[i]];
-		row->ds = num_mul(U, row->back, num_sub(U, row->ds, D));
+		row->ds = num_mul(U, row->back,
+		                  num_sub(U, num_mul(U, row->mask, num_sum_get(dot_u(c), &own)), D));
 		if (c->score == DOT)
 			row->ds = in_one_half(c, row->ds, 0x1p-14 * limit);
 	}

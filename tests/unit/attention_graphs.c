@@ -187,42 +187,17 @@ struct derivative {
 	double ds, error;
 };
 
-/* D of a row from Y as stored, the sum of its absolute terms, and how far it may be from D that
- * a kernel has instead: with DOT, the sum of mask p <G_i, V_j> over the row. */
-struct row_d {
-	double d, terms, off;
-};
-static double relative_error(const struct run *r, const struct weights *w, int64_t i)
-{
-	return w->error[i] + hg__gamma(5.0 * (double)r->shape.d + 5.0 * MOST, U32);
-}
-static struct row_d d_of(const struct run *r, const struct weights *w, int64_t i)
-{
-	struct row_d of = {0, 0, 0};
-	double sum = 0, sum_terms = 0, terms;
-	const int64_t first = r->s->first[i];
-	of.d = dot(r, w->head, i, &r->y, i, &of.terms);
-	for (int64_t j = first; j < r->s->end[i] && !is_add(r); j++) {
-		const double p = w->mask[i][j - first] * w->p[i][j - first];
-		sum += p * dot(r, w->head, i, &r->v, j, &terms);
-		sum_terms += p * terms;
-	}
-	if (!is_add(r))
-		of.off = fabs(of.d - sum) + relative_error(r, w, i) * sum_terms;
-	return of;
-}
-
 static struct derivative add_edge(const struct run *r, const struct weights *w, int64_t i,
-                                  int64_t j, const struct row_d *of, struct gradients *g)
+                                  int64_t j, double d, double d_terms, struct gradients *g)
 {
 	const int64_t n = j - r->s->first[i], width = r->shape.d, from = w->head * width;
 	const double p = w->p[i][n], mask = w->mask[i][n];
 	double terms;
-	const double dp = dot(r, w->head, i, &r->v, j, &terms), ds = p * (mask * dp - of->d),
-	             relative = relative_error(r, w, i),
+	const double dp = dot(r, w->head, i, &r->v, j, &terms), ds = p * (mask * dp - d),
+	             relative = w->error[i] + hg__gamma(5.0 * (double)width + 5.0 * MOST, U32),
 	             /* the row kernel of ADD keeps D with 11 bits behind the leading one */
-	    of_d = r->s->batch->mixed && is_add(r) ? 0x1p-12 * p * fabs(of->d) : 0,
-	             error = relative * p * (mask * terms + of->terms) + p * of->off + of_d + 0x1p-26,
+	    of_d = r->s->batch->mixed && is_add(r) ? 0x1p-12 * p * fabs(d) : 0,
+	             error = relative * p * (mask * terms + d_terms) + of_d + 0x1p-26,
 	             narrowed = error + HALF * (fabs(ds) + error);
 	for (int64_t c = from; c < from + width; c++)
 		gradient_add(&g->dv, j, c, mask * p * at(&r->dy, i, c),
@@ -242,12 +217,12 @@ static struct derivative add_edge(const struct run *r, const struct weights *w, 
 
 static void add_row(const struct run *r, const struct weights *w, int64_t i, struct gradients *g)
 {
-	double plus_terms;
+	double d_terms, plus_terms;
 	struct derivative positive = {0, 0};
-	const struct row_d of = d_of(r, w, i);
+	const double d = dot(r, w->head, i, &r->y, i, &d_terms);
 	for (int64_t j = r->s->first[i]; j < r->s->end[i]; j++)
 		if (entries(r->s, i, j)) {
-			const struct derivative own = add_edge(r, w, i, j, &of, g);
+			const struct derivative own = add_edge(r, w, i, j, d, d_terms, g);
 			const int counts = w->x[i][j - r->s->first[i]] > 0;
 			positive.ds += counts ? own.ds : 0;
 			positive.error += counts ? own.error : 0;
@@ -256,8 +231,8 @@ static void add_row(const struct run *r, const struct weights *w, int64_t i, str
 		return;
 	/* from `plus`, or from the sum of ds */
 	const double plus = dot(r, w->head, i, &r->plus, i, &plus_terms),
-	             p_plus = at(&r->log_sum, i, r->shape.heads + w->head), dq = plus - of.d * p_plus,
-	             error = hg__gamma(r->shape.d + 8.0, U32) * (plus_terms + of.terms * p_plus),
+	             p_plus = at(&r->log_sum, i, r->shape.heads + w->head), dq = plus - d * p_plus,
+	             error = hg__gamma(r->shape.d + 8.0, U32) * (plus_terms + d_terms * p_plus),
 	             other = fabs(positive.ds - dq) + positive.error;
 	gradient_add(&g->dq, i, w->head, 0.75 * dq, 0.75 * fmax(error, other));
 }

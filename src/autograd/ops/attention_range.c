@@ -199,12 +199,9 @@ static struct derivatives derivatives_of(const struct hg__range *r)
 	 * 2^-36 for each edge of a small graph. */
 	ds.plus = fmin(2.0 * ds.weight_error, 2.0) + (has_half_weights(r) ? 0x1.0001p-10 : 0.0) +
 	          state + sums;
-	/* D of DOT may be a sum of p' <G, V> (kernels/attention.h), and p' be too large by a. */
-	const double of_d =
-	    has_half_weights(r) ? fmax(ds.plus, fmin(ds.weight_error, degree)) : ds.plus;
 	/* D may be read with a relative error of 2^-12 where the state is f16
 	 * (cuda/attention_add_back.cu). */
-	ds.e = hg__bound_mul(of_d + sums + (r->shape[Q].dtype == HG_F16 ? 0x1p-12 : 0.0), ds.m) +
+	ds.e = hg__bound_mul(ds.plus + sums + (r->shape[Q].dtype == HG_F16 ? 0x1p-12 : 0.0), ds.m) +
 	       d * r->dout * stored;
 	ds.edge = fmin((1.0 + ds.weight_error) * 0.5, 2.0) * ds.m + ds.e;
 	ds.row = fmin((1.0 + ds.weight_error) * (ds.m + ds.e), 2.0 * degree * (ds.m + ds.e));

@@ -1,5 +1,5 @@
 /* The gradients of attention over batches of small graphs by tensor cores. With p as the forward
- * pass had it, G = dY and D_i = <G_i, Y_i> = sum of mask p[i, j] <G_i, V_j>:
+ * pass had it, G = dY and D_i = <G_i, Y_i>:
  *
  *     ds[i, j] = p[i, j] (mask <G_i, V_j> - D_i)
  *     dV_j = sum of mask p[i, j] G_i
@@ -47,14 +47,17 @@ __device__ void add_derivatives(const struct backward_problem &p, uint32_t count
 	}
 }
 
-/* Puts the sums of rows g and g + 8 of tile i over the columns of tiles j and j + 1 into shared
- * memory. Of the four lanes that have these rows, lanes 0 and 1 do. */
+/* Puts the sums of four rows over the columns of tiles j and j + 1 into shared memory: of rows g
+ * and g + 8 of tile i, and of tile i + 1. Of the four lanes that have a row, lane t puts the sum of
+ * number t. */
 __device__ void put_row_sums(const struct backward_memory &m, const struct graph_block &b, int i,
-                             int j, const float (&sums)[2])
+                             int j, float (&sums)[4])
 {
-	const float low = lanes_sum<4>(sums[0]), high = lanes_sum<4>(sums[1]);
-	if (b.t < 2)
-		m.row_sums(score_row(b, i, 2 * b.t))[j / 2] = b.t == 0 ? low : high;
+#pragma unroll
+	for (int k = 0; k < 4; k++)
+		sums[k] = lanes_sum<4>(sums[k]);
+	const float own = b.t & 2 ? (b.t & 1 ? sums[3] : sums[2]) : (b.t & 1 ? sums[1] : sums[0]);
+	m.row_sums(score_row(b, i + b.t / 2, 2 * (b.t % 2)))[j / 2] = own;
 }
 /* The sum of a row, from those of its columns. */
 __device__ float row_sum(const struct backward_memory &m, const struct graph_block &b, int row)
@@ -87,7 +90,7 @@ __device__ void put_edges(const struct backward_problem &p, const struct backwar
                           int j, const uint32_t (&counts)[2][2], unsigned kept,
                           const float (&score)[2][4][4], const float (&dp)[2][4][4])
 {
-	float sums[8] = {}, row_sums[2] = {}; /* ADD: of f' ds, and of ds where x > 0 */
+	float sums[8] = {}, row_sums[4] = {}; /* ADD: of f' ds, and of ds where x > 0 */
 #pragma unroll
 	for (int of = 0; of < 4; of++) {
 		const int down = of / 2, right = of % 2, row = score_row(b, i + down, 0);
@@ -116,102 +119,12 @@ __device__ void put_edges(const struct backward_problem &p, const struct backwar
 		if constexpr (DOT)
 			put_weights(m.ds + at, m.pitch, b, masks, ds);
 		else
-			add_derivatives(p, entries, x, ds, sums + 4 * right, row_sums);
-		if (!DOT && right == 1) {
-			put_row_sums(m, b, i + down, j, row_sums);
-			row_sums[0] = row_sums[1] = 0.0f;
-		}
+			add_derivatives(p, entries, x, ds, sums + 4 * right, row_sums + 2 * down);
 	}
 	if constexpr (!DOT) {
 		m.add_dk[i / 2 * m.rows + HG__DENSE_TILE * j + 8 * (b.g / 2) + 2 * b.t + b.g % 2] =
 		    sum_over_rows(sums, b);
-	}
-}
-
-/* The scores of a warp, tiles (i, j) to (i + 1, j + 1): <Q_i, K_j> (DOT) and dp = <G_i, V_j>, the
- * counts, and the edges that dropout keeps (kept_edges). */
-struct score_square {
-	int i, j;
-	uint32_t counts[2][2];
-	unsigned kept;
-	float score[2][4][4], dp[2][4][4];
-};
-
-/* Computes square number `at` of side * side. */
-template <bool DOT, int D>
-__device__ void multiply_edges(const struct backward_problem &p, const struct backward_memory &m,
-                               const struct graph_block &b, int at, int side,
-                               struct score_square &to)
-{
-	to.i = 2 * (at / side), to.j = 2 * (at % side);
-	const int row = HG__DENSE_TILE * to.i, column = HG__DENSE_TILE * to.j;
-#pragma unroll
-	for (int of = 0; of < 4; of++)
-		to.counts[of / 2][of % 2] = counts_at(p.count, b, to.i + of / 2, to.j + of % 2);
-	/* before the products, because it takes many registers */
-	to.kept = p.of.mask.step ? kept_edges(p, b, to.i, to.j) : 0;
-	if constexpr (DOT)
-		multiply_square<D>(m.q + row * GRAPH_PITCH<D>, m.k + column * GRAPH_PITCH<D>, b.lane,
-		                   to.score);
-	multiply_square<D>(m.g + row * GRAPH_PITCH<D>, m.v + column * GRAPH_PITCH<D>, b.lane, to.dp);
-}
-
-/* The first half of the weights of a square, where D follows from them: p goes to shared memory,
- * and so do sums over the columns of mask p dp, whose sum over a row is D. Makes of the scores
- * 2^P_BITS p without a mask, and of dp mask p dp, both undefined where there is no edge. */
-__device__ void put_shares(const struct backward_problem &p, const struct backward_memory &m,
-                           const struct graph_block &b, const struct edge_factors &factor,
-                           struct score_square &s)
-{
-	float row_sums[2] = {};
-#pragma unroll
-	for (int of = 0; of < 4; of++) {
-		const int down = of / 2, right = of % 2, row = score_row(b, s.i + down, 0);
-		/* 0 in place of -D leaves only the other term of ds */
-		const float2 node[2] = {{m.node[row].x, 0.0f}, {m.node[row + 8].x, 0.0f}};
-		const uint32_t entries = s.counts[down][right];
-		float w[8], share[8];
-#pragma unroll
-		for (int n = 0; n < 8; n++) {
-			w[n] = s.score[down][2 * right + n / 4][n % 4];
-			share[n] = s.dp[down][2 * right + n / 4][n % 4];
-		}
-		weigh_edges(entries, factor, node, w, share);
-#pragma unroll
-		for (int n = 0; n < 8; n++) {
-			s.score[down][2 * right + n / 4][n % 4] = w[n];
-			if (p.of.mask.step && !(s.kept >> (8 * of + n) & 1u))
-				w[n] = share[n] = 0.0f;
-			s.dp[down][2 * right + n / 4][n % 4] = share[n];
-			row_sums[n % 4 / 2] += is_counted(entries, n) ? share[n] : 0.0f;
-		}
-		put_weights(m.p + HG__DENSE_TILE * ((s.i + down) * m.pitch + s.j + right), m.pitch, b,
-		            masks_of(entries), w);
-		if (right == 1) {
-			put_row_sums(m, b, s.i + down, s.j, row_sums);
-			row_sums[0] = row_sums[1] = 0.0f;
-		}
-	}
-}
-
-/* The second half: ds = mask p dp - p D goes to shared memory. */
-__device__ void put_derivatives(const struct backward_memory &m, const struct graph_block &b,
-                                const struct score_square &s)
-{
-#pragma unroll
-	for (int down = 0; down < 2; down++) {
-		const int row = score_row(b, s.i + down, 0);
-		const float d[2] = {row_sum(m, b, row) / P_SCALE, row_sum(m, b, row + 8) / P_SCALE};
-#pragma unroll
-		for (int right = 0; right < 2; right++) {
-			float ds[8];
-#pragma unroll
-			for (int n = 0; n < 8; n++)
-				ds[n] = fmaf(-d[n % 4 / 2], s.score[down][2 * right + n / 4][n % 4],
-				             s.dp[down][2 * right + n / 4][n % 4]);
-			put_weights(m.ds + HG__DENSE_TILE * ((s.i + down) * m.pitch + s.j + right), m.pitch, b,
-			            masks_of(s.counts[down][right]), ds);
-		}
+		put_row_sums(m, b, i, j, row_sums);
 	}
 }
 
@@ -223,22 +136,22 @@ __device__ void put_all_edges(const struct backward_problem &p, const struct bac
 	const struct edge_factors factor = edge_factors_of<DOT>(p, scale);
 	const int warp = static_cast<int>(threadIdx.x / 32), warps = static_cast<int>(blockDim.x / 32),
 	          side = b.rows / BACK_ROWS;
-	struct score_square s;
-	if constexpr (SUMS_D<DOT, D>) {
-		const bool has_square = warp < side * side;
-		if (has_square) {
-			multiply_edges<DOT, D>(p, m, b, warp, side, s);
-			put_shares(p, m, b, factor, s);
-		}
-		__syncthreads();
-		if (has_square)
-			put_derivatives(m, b, s);
-	} else {
 #pragma unroll 1
-		for (int at = warp; at < side * side; at += warps) {
-			multiply_edges<DOT, D>(p, m, b, at, side, s);
-			put_edges<DOT>(p, m, b, factor, s.i, s.j, s.counts, s.kept, s.score, s.dp);
-		}
+	for (int at = warp; at < side * side; at += warps) {
+		const int i = 2 * (at / side), j = 2 * (at % side), row = HG__DENSE_TILE * i,
+		          column = HG__DENSE_TILE * j;
+		uint32_t counts[2][2];
+#pragma unroll
+		for (int of = 0; of < 4; of++)
+			counts[of / 2][of % 2] = counts_at(p.count, b, i + of / 2, j + of % 2);
+		/* before the products, because it takes many registers */
+		const unsigned kept = p.of.mask.step ? kept_edges(p, b, i, j) : 0;
+		float score[2][4][4], dp[2][4][4];
+		if constexpr (DOT)
+			multiply_square<D>(m.q + row * GRAPH_PITCH<D>, m.k + column * GRAPH_PITCH<D>, b.lane,
+			                   score);
+		multiply_square<D>(m.g + row * GRAPH_PITCH<D>, m.v + column * GRAPH_PITCH<D>, b.lane, dp);
+		put_edges<DOT>(p, m, b, factor, i, j, counts, kept, score, dp);
 	}
 }
 
@@ -370,8 +283,7 @@ template <int D> __device__ void prefetch_next(const struct backward_problem &p)
 	const struct graph_block b = graph_block_of(p.of, next);
 	prefetch_counts(p.count, b);
 	prefetch_rows<D>(p.dy, p.lddy, p.of.d, b);
-	if constexpr (!SUMS_D<true, D>)
-		prefetch_rows<D>(p.y, p.ldy, p.of.d, b);
+	prefetch_rows<D>(p.y, p.ldy, p.of.d, b);
 	prefetch_rows<D>(p.of.v, p.of.ldv, p.of.d, b);
 	prefetch_rows<D>(p.of.q, p.of.ldq, p.of.d, b);
 	prefetch_rows<D>(p.of.k, p.of.ldk, p.of.d, b);

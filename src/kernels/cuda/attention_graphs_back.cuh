@@ -46,16 +46,6 @@ template <bool DOT, int D> struct back_shape {
 };
 constexpr int BACK_ROWS = 2 * HG__DENSE_TILE; /* of the scores that a warp computes at once */
 
-/* Whether D is the sum of mask p <G_i, V_j> over the row instead of <G_i, Y_i>, so that Y is not
- * read. A warp of these kernels computes at most one square of scores, and holds it until the sums
- * of all squares of a row are there. With the other kernels, warps have several squares. On 1,024
- * graphs of 119 nodes with 128 columns DOT takes 0.171 ms on an H200 either way: only memory
- * traffic is saved. */
-template <bool DOT, int D> constexpr bool SUMS_D = back_shape<DOT, D>::ALONE;
-static_assert(HG__DENSE_NODES / BACK_ROWS * (HG__DENSE_NODES / BACK_ROWS) <=
-                  back_shape<true, GRAPH_WIDTH>::WARPS,
-              "a warp for each square");
-
 /* The block's shared memory. q, k, g, v: rows of D halves, in whole pairs of tiles. */
 struct backward_memory {
 	__half *q, *k, *g, *v; /* q and k only with DOT */
@@ -70,7 +60,7 @@ struct backward_memory {
 		return reinterpret_cast<float *>(p + row * pitch + rows);
 	}
 	/* Of each node: what is added to the scores, in units of log 2, before they become 2^P_BITS p;
-	 * and -D, unless the block sums it itself. */
+	 * and -D. */
 	float2 *node;
 	float *add_q, *add_k; /* ADD: q and k of each node */
 	float *add_dk;        /* ADD: dk of each node in parts: of BACK_ROWS rows of scores each */
@@ -156,7 +146,7 @@ static __device__ inline float larger_finite(float most, float square)
 template <bool DOT, int D> struct gradient_packs {
 	static constexpr int STEPS = HG__DENSE_NODES * (D / 8) / (32 * back_shape<DOT, D>::WARPS),
 	                     COUNT = STEPS < 4 ? STEPS : 4;
-	uint4 g[COUNT], y[SUMS_D<DOT, D> ? 1 : COUNT], v[DOT ? COUNT : 1];
+	uint4 g[COUNT], y[COUNT], v[DOT ? COUNT : 1];
 
 	__device__ gradient_packs(const struct backward_problem &p, const struct graph_block &b,
 	                          const thread_packs<D> &packs, int first)
@@ -165,16 +155,15 @@ template <bool DOT, int D> struct gradient_packs {
 		for (int k = 0; k < COUNT; k++) {
 			const int row = first + k * packs.step;
 			g[k] = pack_at(p, b, p.dy, p.lddy, row, packs.col);
-			if constexpr (!SUMS_D<DOT, D>)
-				y[k] = pack_at(p, b, p.y, p.ldy, row, packs.col);
+			y[k] = pack_at(p, b, p.y, p.ldy, row, packs.col);
 			if constexpr (DOT)
 				v[k] = pack_at(p, b, p.of.v, p.of.ldv, row, packs.col);
 		}
 	}
 };
 
-/* Copies G, and with DOT also V, to shared memory. Computes D of each node, unless it follows from
- * the weights, and with DOT the largest squares that the thread has seen. */
+/* Copies G, and with DOT also V, to shared memory. Computes D of each node, and with DOT the
+ * largest squares that the thread has seen. */
 template <bool DOT, int D>
 static __device__ inline struct squares fetch_gradient(const struct backward_problem &p,
                                                        const struct backward_memory &m,
@@ -192,11 +181,9 @@ static __device__ inline struct squares fetch_gradient(const struct backward_pro
 			if (row >= packs.end)
 				break;
 			*reinterpret_cast<uint4 *>(m.g + at) = of.g[k];
-			if constexpr (!SUMS_D<DOT, D>) {
-				const float d = lanes_sum<PACKS>(dot_packs(of.g[k], of.y[k]));
-				if (packs.col == 0)
-					m.node[row].y = -d;
-			}
+			const float d = lanes_sum<PACKS>(dot_packs(of.g[k], of.y[k]));
+			if (packs.col == 0)
+				m.node[row].y = -d;
 			if constexpr (DOT) {
 				*reinterpret_cast<uint4 *>(m.v + at) = of.v[k];
 				most.g = larger_finite(most.g, dot_packs(of.g[k], of.g[k]));
