@@ -319,19 +319,26 @@ def epochs(rows, deep=False):
     return table([*head, "faster by"], body) if body else ""
 
 
+CHANGES = ("separate", "by rows", "without tiles")
+
+
 def attention_case(row):
-    """Graph, order of its nodes, score (for peers without their names), width, heads."""
-    words = row["variant"].split()
-    changed = [word for word in words if word == "separate"]
+    """Graph, order of its nodes, score (for peers without their names), width, heads. Operands apart
+    and slower kernels are cases of their own.
+    """
+    variant = row["variant"]
+    changed = [words for words in CHANGES if words in variant]
     dropout = [f'dropout {row["dropout"]:g}'] if row.get("dropout") else []
-    score = " ".join(words[:1] + changed + dropout)
+    score = " ".join(variant.split()[:1] + changed + dropout)
     return row["graph"], order(row), score, row.get("features") or 0, row.get("heads") or 0
 
 
 def attention_peers(rows, case):
     """The runs of a peer in this case: with one form of the operands, and the original order."""
     graph, _, score, *shape = case
-    case = (graph, "original", score.replace(" separate", ""), *shape)
+    for words in CHANGES:
+        score = score.replace(" " + words, "")
+    case = (graph, "original", score, *shape)
     return [r for r in rows if attention_case(r) == case]
 
 
