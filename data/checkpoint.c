@@ -40,7 +40,7 @@ hg_status hg_checkpoint_load(const char *path, hg_train *train, char *message)
 	return status;
 }
 
-/* The best weights become the masters, and the moments go. */
+/* The best weights become the masters, and what only an optimiser needs goes. */
 static void reduce_to_model(hg_state *state)
 {
 	for (int64_t i = 0; i < state->tensors; i++) {
@@ -54,7 +54,9 @@ static void reduce_to_model(hg_state *state)
 			t->moment[k] = NULL;
 		}
 		t->moments = 0;
+		t->group = 0;
 	}
+	state->groups = 0;
 }
 
 hg_status hg_model_save(hg_train *train, const char *path, char *message)

@@ -72,8 +72,9 @@ hg_state *small_state(struct small_run *r)
 
 static void check_same_tensor(const hg_state_tensor *x, const hg_state_tensor *y)
 {
-	CHECK_MSG(y && x->rows == y->rows && x->cols == y->cols && x->moments == y->moments,
-	          "%s: shapes", x->name);
+	CHECK_MSG(y && x->rows == y->rows && x->cols == y->cols && x->moments == y->moments &&
+	              x->group == y->group,
+	          "%s: shapes or groups", x->name);
 	CHECK_MSG(memcmp(&x->reach, &y->reach, sizeof x->reach) == 0, "%s: reach %g and %g", x->name,
 	          x->reach, y->reach);
 	const size_t bytes = (size_t)(x->rows * x->cols) * sizeof(float);
@@ -95,6 +96,10 @@ void check_same_state(const hg_state *a, const hg_state *b, int settings)
 	CHECK_EQ_I(a->tensors, b->tensors);
 	for (int64_t i = 0; i < a->tensors; i++)
 		check_same_tensor(&a->tensor[i], hg_state_find_tensor(b, a->tensor[i].name));
+	CHECK_MSG(
+	    a->groups == b->groups &&
+	        (!a->groups || memcmp(a->group, b->group, (size_t)a->groups * sizeof *a->group) == 0),
+	    "rates of groups differ");
 	CHECK_EQ_I(a->promotions, b->promotions);
 	for (int64_t i = 0; i < a->promotions; i++) {
 		const hg_promotion *x = &a->promotion[i], *y = &b->promotion[i];

@@ -30,6 +30,18 @@ static const struct {
     {"skipped", offsetof(hg_loss_scale, skipped), sizeof(int64_t)}};
 #define HG__CHECKPOINT_SCALES (sizeof hg__checkpoint_scale / sizeof hg__checkpoint_scale[0])
 
+/* checkpoint_groups.c: the groups of parameters. Files of version 1.0 lack them, and so do models
+ * to predict with. The group of a tensor is an attribute of its master; it is absent for group 0. */
+HG_NODISCARD hg_status hg__checkpoint_write_groups(const struct h5 *h5, const hg_state *state);
+HG_NODISCARD hg_status hg__checkpoint_write_group_of(const struct h5 *h5, hid_t array,
+                                                     const hg_state_tensor *tensor);
+/* Before the tensors are read. */
+HG_NODISCARD hg_status hg__checkpoint_read_groups(const struct h5 *h5, hg_state *state);
+/* where: what messages call the array. */
+HG_NODISCARD hg_status hg__checkpoint_read_group_of(const struct h5 *h5, hid_t array,
+                                                    const char *where, int groups,
+                                                    hg_state_tensor *tensor);
+
 /* checkpoint_past.c: the best epoch, the history and the plateau, which files of version 1.0
  * lack. */
 HG_NODISCARD hg_status hg__checkpoint_write_past(const struct h5 *h5, const hg_state *state);

@@ -296,6 +296,8 @@ static hg_status read_tensor(const struct h5 *h5, const struct parts *parts, con
 	if (status == HG_OK)
 		/* where it is missing, a tape makes its own assumption */
 		status = hg__h5_real(h5, a.id, "reach", where, &t->reach, &found);
+	if (status == HG_OK)
+		status = hg__checkpoint_read_group_of(h5, a.id, where, state->groups, t);
 	hg__h5_array_close(&a);
 	for (int part = 1; status == HG_OK && part <= t->moments; part++)
 		status = read_moment(h5, parts, part, t);
@@ -410,6 +412,7 @@ static hg_status read_all(const struct h5 *h5, hg_state *state)
 	HG__TRY(read_settings(h5, state));
 	HG__TRY(read_promotions(h5, state));
 	HG__TRY(read_loss_scale(h5, state));
+	HG__TRY(hg__checkpoint_read_groups(h5, state));
 	HG__TRY(read_tensors(h5, state));
 	HG__TRY(read_columns(h5, state));
 	HG__TRY(hg__h5_class_names(h5, &state->class_name, &state->class_name_bytes));

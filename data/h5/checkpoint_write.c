@@ -128,13 +128,15 @@ static hg_status write_loss_scale(const struct h5 *h5, const hg_state *state)
 	return status;
 }
 
-/* Write a master weight together with its assumed reach, or a moment without it. */
+/* Write a master weight together with its assumed reach and its group, or a moment without them. */
 static hg_status write_tensor(const struct h5 *h5, hid_t group, const hg_state_tensor *t, int part)
 {
 	hid_t array = H5I_INVALID_HID;
 	HG__TRY(hg__h5_write(h5, group, t->name, H5_F32_SUMMED, t->rows, t->cols,
 	                     part ? t->moment[part - 1] : t->master, &array));
 	hg_status status = part ? HG_OK : hg__h5_real_write(h5, array, "reach", t->reach);
+	if (status == HG_OK && !part)
+		status = hg__checkpoint_write_group_of(h5, array, t);
 	if (H5Dclose(array) < 0 && status == HG_OK)
 		status = hg__h5_fail(h5, HG_ERR_IO, t->name, "cannot be closed");
 	return status;
@@ -178,6 +180,7 @@ static hg_status write_all(const struct h5 *h5, const struct sorted *s)
 	HG__TRY(write_settings(h5, s));
 	HG__TRY(write_promotions(h5, state));
 	HG__TRY(write_loss_scale(h5, state));
+	HG__TRY(hg__checkpoint_write_groups(h5, state));
 	for (int part = 0; part <= HG_STATE_MOMENTS; part++)
 		HG__TRY(write_part(h5, s, part));
 	HG__TRY(write_columns(h5, state));

@@ -4,6 +4,8 @@
  *
  *     tensor             for every parameter the f32 master and the optimiser's moments; for a
  *                        buffer (running statistics) the master alone
+ *     group              learning rate and weight decay of every group of parameters (optim.h), as
+ *                        they are now, and in a tensor which group it is in
  *     promotion          op nodes that are stored in f32 or x 2^-k because they overflowed behind a
  *                        guard (hg_policy.replan)
  *     loss_scale, step   the loss scaler with its counters and history; the number of steps begun,
@@ -17,7 +19,7 @@
  *
  * Settings serve for comparison and are never restored: a run has its own, and where they and the
  * data are the same it goes on with the same bits. An hg_predictor is made from them. Not part of a
- * state: gradients, learning rates changed by hg_optim_set_lr, and the data.
+ * state: gradients and the data.
  *
  * Owner     A state owns all of its memory, allocated with malloc. It needs no context.
  * Threads   Different states are independent; hg_optim_ functions: one thread at a time per
@@ -45,7 +47,14 @@ typedef struct hg_state_tensor {
 	/** [rows, cols] each: the first moment (or the momentum) and the second */
 	float *moment[HG_STATE_MOMENTS];
 	float *best; /**< [rows, cols]: the master at the best epoch; NULL: hg_state_best says why */
+	int group;   /**< its group of parameters, below hg_state.groups; 0: buffers, or no groups */
 } hg_state_tensor;
+
+/** A group of parameters. */
+typedef struct hg_state_group {
+	float lr; /**< finite and at least 0; a schedule multiplies it, and does not change it */
+	float weight_decay; /**< finite and at least 0 */
+} hg_state_group;
 
 /** Which member of a setting holds its value. */
 typedef enum hg_setting_kind {
@@ -121,6 +130,8 @@ typedef struct hg_state {
 	 */
 	char *class_name;
 	int64_t class_name_bytes; /**< of class_name */
+	int groups;               /**< length of group; 0: the rates are not known */
+	hg_state_group *group;    /**< [groups], group 0 first */
 } hg_state;
 
 /** Creates an empty state.
@@ -143,6 +154,13 @@ HG_API void hg_state_free(hg_state *state);
 HG_API HG_NODISCARD hg_status hg_state_add_tensor(hg_state *state, const char *name, int64_t rows,
                                                   int64_t cols, int moments,
                                                   hg_state_tensor **tensor);
+
+/** Adds a group of parameters, which tensors may then be in (hg_state_tensor.group).
+ * @param state  the state; unchanged on failure.
+ * @param group  copied.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or a rate is not finite or below 0);
+ *         HG_ERR_NOMEM. */
+HG_API HG_NODISCARD hg_status hg_state_add_group(hg_state *state, const hg_state_group *group);
 
 /** Adds a setting.
  * @param state    the state; unchanged on failure.
@@ -211,8 +229,8 @@ HG_API const hg_state_tensor *hg_state_find_tensor(const hg_state *state, const 
  * @return the setting, borrowed; NULL if there is none. */
 HG_API const hg_setting *hg_state_find_setting(const hg_state *state, const char *name);
 
-/** Checks the loss scale, the counters, the reaches, the best epoch and the history of a state.
- * Weights may have any value.
+/** Checks the loss scale, the counters, the reaches, the groups, the best epoch and the history of
+ * a state. Weights may have any value.
  * @param state  a state or NULL.
  * @return what is wrong, as a constant text; NULL if nothing is. */
 HG_API const char *hg_state_fault(const hg_state *state);
@@ -227,14 +245,20 @@ HG_API HG_NODISCARD hg_status hg_optim_get_state(hg_optim *optim, hg_state **sta
  * and allocated before anything changes. Promotions take effect on tapes that are recorded
  * afterwards (an hg_train records its own again). Working copies are narrowed from the masters as
  * in a step: what f16 cannot hold becomes infinite in them, and is not an error.
+ *
+ * Groups of parameters are made before, as they were for the state (hg_optim_add_group,
+ * hg_optim_assign). Then every group gets the learning rate and the weight decay of the state.
+ * Where the setting optim.lr or optim.weight_decay differs, this run's own stay in all groups
+ * instead. A state without groups leaves both as they are.
  * @param optim  the optimiser.
  * @param state  the state, copied.
  * @return HG_OK; HG_INFO_DIFFERS (it is in place, but settings differ: hg_context_error names the
  *         first ones with both values; where one of the loss scale differs, the scale starts at
  *         this run's init_scale and its counters go on); HG_ERR_ARG (a pointer is NULL, or
  *         hg_state_fault); HG_ERR_SHAPE (parameters do not fit: another shape, missing or
- *         additional ones, other moments: the message names them); HG_ERR_UNSUPPORTED (it promotes
- *         an op that this library lacks); HG_ERR_NOMEM; HG_ERR_DEVICE. */
+ *         additional ones, other moments, other groups: the message names them);
+ *         HG_ERR_UNSUPPORTED (it promotes an op that this library lacks); HG_ERR_NOMEM;
+ *         HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_optim_set_state(hg_optim *optim, const hg_state *state);
 
 HG_EXTERN_C_END

@@ -317,8 +317,9 @@ HG_API hg_params *hg_train_params(hg_train *train);
  * hg_optim_assign, hg_optim_set_lr): after hg_train_create, or in the progress function, where the
  * change holds from the epoch after those that ran together. Group 0 has the rate and the decay of
  * the configuration; with first_layer_decay_only the parameters behind layer 0 are in group 1,
- * without decay. Groups are no part of a state: a run that goes on makes them again. Its schedule
- * is that of the run, and its steps are those of hg_train_run.
+ * without decay. A state has the rates of all groups: a run that goes on makes the groups again
+ * before it takes one (hg_optim_set_state). Its schedule is that of the run, and its steps are
+ * those of hg_train_run.
  * @param train  a run or NULL.
  * @return the optimiser, borrowed until the run is freed; NULL for NULL. */
 HG_API hg_optim *hg_train_optim(hg_train *train);

@@ -6,6 +6,7 @@
 
 #include "core/text.h"
 #include "doctor/trial.h"
+#include "nn/state.h"
 
 /* What the run reports while it trains. */
 struct progress {
@@ -104,6 +105,8 @@ static hg_status create_and_train(hg_context *ctx, const hg_doctor_trial *trial,
 	config.features = data.host.data ? data.host.data : trial->features;
 	config.features_dtype = data.host.data ? data.host_dtype : trial->features_dtype;
 	hg_status status = hg_train_create(ctx, &change->config, &data.data, &train);
+	if (status >= 0 && trial->from)
+		status = hg__state_make_groups(hg_train_optim(train), trial->from);
 	if (status >= 0 && trial->from)
 		status = hg_train_set_state(train, trial->from);
 	if (status >= 0)

@@ -39,6 +39,7 @@ void hg_state_free(hg_state *state)
 	free(state->column_mean);
 	free(state->column_deviation);
 	free(state->class_name);
+	free(state->group);
 	free(state);
 }
 
@@ -110,6 +111,24 @@ hg_status hg_state_add_setting(hg_state *state, const hg_setting *setting)
 		return HG_ERR_NOMEM;
 	state->setting = list;
 	list[state->settings++] = *setting;
+	return HG_OK;
+}
+
+/* A rate as an optimiser takes it (optim/check.c). */
+static int is_rate(float rate)
+{
+	return rate >= 0.0f && rate < INFINITY;
+}
+
+hg_status hg_state_add_group(hg_state *state, const hg_state_group *group)
+{
+	if (!state || !group || !is_rate(group->lr) || !is_rate(group->weight_decay))
+		return HG_ERR_ARG;
+	hg_state_group *list = reserve_one(state->group, state->groups, sizeof *list);
+	if (!list)
+		return HG_ERR_NOMEM;
+	state->group = list;
+	list[state->groups++] = *group;
 	return HG_OK;
 }
 
@@ -290,6 +309,19 @@ static const char *epochs_fault(const hg_state *state)
 	return NULL;
 }
 
+/* A state without groups is of a run whose rates are not known, and has all tensors in group 0. */
+static const char *groups_fault(const hg_state *state)
+{
+	for (int k = 0; k < state->groups; k++)
+		if (!is_rate(state->group[k].lr) || !is_rate(state->group[k].weight_decay))
+			return "a learning rate or weight decay is not a finite number of at least 0";
+	for (int64_t i = 0; i < state->tensors; i++)
+		if (state->tensor[i].group < 0 ||
+		    state->tensor[i].group >= (state->groups ? state->groups : 1))
+			return "a tensor is in a group of parameters that it does not have";
+	return NULL;
+}
+
 static int plateau_fits(const hg_plateau *p)
 {
 	return p->evaluations >= 0 && p->evaluations <= INT64_MAX / 2 && p->waited >= 0 &&
@@ -322,6 +354,7 @@ const char *hg_state_fault(const hg_state *state)
 		return "the names of its classes do not end";
 	if (!plateau_fits(&state->plateau))
 		return "the counts of the plateau are out of their range";
-	const char *fault = best_fault(state);
+	const char *fault = groups_fault(state);
+	fault = fault ? fault : best_fault(state);
 	return fault ? fault : epochs_fault(state);
 }

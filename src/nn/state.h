@@ -85,6 +85,17 @@ HG_NODISCARD hg_status hg__state_check(hg_optim *optim, const hg_state *ours,
                                        const hg_state *theirs);
 HG_NODISCARD hg_status hg__state_put(hg_optim *optim, const hg_state *ours, const hg_state *theirs);
 
+/* The groups of parameters of an optimiser (state_groups.c).
+ * get: into a state that has its tensors.
+ * check: HG_ERR_SHAPE, unless the state has the same groups with the same parameters, or none.
+ * put: the rates, but those that differ by a setting.
+ * make: groups as a state has them, for an optimiser that has at most as many. */
+HG_NODISCARD hg_status hg__state_get_groups(const hg_optim *optim, hg_state *state);
+HG_NODISCARD hg_status hg__state_check_groups(const hg_optim *optim, const hg_state *theirs);
+HG_NODISCARD hg_status hg__state_put_groups(hg_optim *optim, const hg_state *ours,
+                                            const hg_state *theirs);
+HG_NODISCARD hg_status hg__state_make_groups(hg_optim *optim, const hg_state *state);
+
 /* The part of hg_params on which the recording of a tape depends. */
 struct hg__basis {
 	struct hg__promotion *promotion;

@@ -61,6 +61,7 @@ static hg_status get_all(hg_optim *o, const struct hg__saved *masters, hg_state 
 	HG__TRY(hg__optim_ready(o));
 	for (int64_t i = 0; i < o->params->count; i++)
 		HG__TRY(tensor_get(o, i, masters, state));
+	HG__TRY(hg__state_get_groups(o, state));
 	HG__TRY(ctx->backend->copy_out(ctx, &step, o->params->step, sizeof step));
 	state->loss_scale = step.scale;
 	state->step = step.step;
@@ -188,7 +189,8 @@ hg_status hg__state_check(hg_optim *o, const hg_state *ours, const hg_state *the
 		HG__TRY(shape_check(o->params->item[i], theirs));
 	for (int64_t i = 0; i < o->params->count; i++)
 		HG__TRY(moments_check(o, o->params->item[i], theirs));
-	return hg__state_check_names(o->params, ours, theirs);
+	HG__TRY(hg__state_check_names(o->params, ours, theirs));
+	return hg__state_check_groups(o, theirs);
 }
 
 /* ---- restoring ---- */
@@ -271,8 +273,9 @@ size_t hg__state_largest(const hg_params *params)
 	return largest;
 }
 
-static hg_status put_all(hg_optim *o, const hg_state *theirs, int same_scaling)
+static hg_status put_all(hg_optim *o, const hg_state *ours, const hg_state *theirs)
 {
+	const int same_scaling = hg__state_difference(ours, theirs, "policy.loss_scale.") == NULL;
 	hg_context *ctx = o->params->ctx;
 	const size_t largest = hg__state_largest(o->params);
 	void *staging = NULL;
@@ -281,6 +284,8 @@ static hg_status put_all(hg_optim *o, const hg_state *theirs, int same_scaling)
 	hg_status status = tensors_put(o, theirs, staging);
 	if (status >= 0)
 		status = step_put(o, theirs, same_scaling);
+	if (status >= 0)
+		status = hg__state_put_groups(o, ours, theirs);
 	hg__host_free(ctx, staging, largest);
 	return status;
 }
@@ -288,7 +293,7 @@ static hg_status put_all(hg_optim *o, const hg_state *theirs, int same_scaling)
 hg_status hg__state_put(hg_optim *o, const hg_state *ours, const hg_state *theirs)
 {
 	char differences[HG__MESSAGE - 80];
-	HG__TRY(put_all(o, theirs, hg__state_difference(ours, theirs, "policy.loss_scale.") == NULL));
+	HG__TRY(put_all(o, ours, theirs));
 	if (!hg__state_differences(ours, theirs, differences, sizeof differences))
 		return HG_OK;
 	return hg__fail(o->params->ctx, HG_INFO_DIFFERS,

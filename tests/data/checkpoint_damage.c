@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "spoil.h"
 #include "states.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -16,66 +17,6 @@
 #endif
 
 /* ---- damaged files ---- */
-
-static hid_t member(hid_t file, const char *name)
-{
-	const hid_t object = H5Oopen(file, name, H5P_DEFAULT);
-	CHECK(object >= 0);
-	return object;
-}
-
-static void put_integer(hid_t file, const char *object, const char *name, int64_t value)
-{
-	const hid_t at = member(file, object), space = H5Screate(H5S_SCALAR);
-	if (H5Aexists(at, name) > 0)
-		CHECK(H5Adelete(at, name) >= 0);
-	const hid_t attribute = H5Acreate2(at, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
-	CHECK(attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT64, &value) >= 0);
-	H5Aclose(attribute);
-	H5Sclose(space);
-	H5Oclose(at);
-}
-
-static void put_text(hid_t file, const char *object, const char *name, const char *text)
-{
-	const hid_t at = member(file, object), type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-	CHECK(H5Tset_size(type, strlen(text) + 1) >= 0);
-	if (H5Aexists(at, name) > 0)
-		CHECK(H5Adelete(at, name) >= 0);
-	const hid_t attribute = H5Acreate2(at, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-	CHECK(attribute >= 0 && H5Awrite(attribute, type, text) >= 0);
-	H5Aclose(attribute);
-	H5Sclose(space);
-	H5Tclose(type);
-	H5Oclose(at);
-}
-
-static void drop_attribute(hid_t file, const char *object, const char *name)
-{
-	const hid_t at = member(file, object);
-	CHECK(H5Adelete(at, name) >= 0);
-	H5Oclose(at);
-}
-
-static void put_zeros(hid_t file, const char *name, hid_t type, int rank, hsize_t rows,
-                      hsize_t cols)
-{
-	static const unsigned char zeros[1 << 14];
-	const hsize_t dim[2] = {rows, cols};
-	if (H5Lexists(file, name, H5P_DEFAULT) > 0)
-		CHECK(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
-	const hid_t space = H5Screate_simple(rank, dim, NULL),
-	            data = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-	CHECK(data >= 0 && (rank == 2 ? rows * cols : rows) * H5Tget_size(type) <= sizeof zeros);
-	CHECK(H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros) >= 0);
-	H5Dclose(data);
-	H5Sclose(space);
-}
-
-static void drop(hid_t file, const char *name)
-{
-	CHECK(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
-}
 
 static void dataset_format(hid_t f)
 {
@@ -308,17 +249,6 @@ static void long_plateau(hid_t f)
 	put_integer(f, "/plateau", "waited", 8); /* in 7 evaluations */
 }
 
-static void put_f64(hid_t f, const char *name, hsize_t count, const double *values)
-{
-	drop(f, name);
-	const hid_t space = H5Screate_simple(1, &count, NULL),
-	            data = H5Dcreate2(f, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT,
-	                              H5P_DEFAULT);
-	CHECK(data >= 0 &&
-	      H5Dwrite(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-	H5Dclose(data);
-	H5Sclose(space);
-}
 static void few_deviations(hid_t f)
 {
 	put_f64(f, "columns/deviation", 2, (const double[]){1, 1});
@@ -450,6 +380,9 @@ static void files_of_the_first_version_are_read(void)
 	drop(file, "history");
 	drop(file, "columns");
 	drop(file, "class_names");
+	drop(file, "groups");
+	drop_attribute(file, "/params/conv1.weight", "group");
+	drop_attribute(file, "/params/conv1.bias", "group");
 	drop_attribute(file, "/settings", "data.rows_normalized");
 	drop_attribute(file, "/settings", "data.self_loops");
 	drop_attribute(file, "/settings", "data.unweighted");
@@ -457,6 +390,9 @@ static void files_of_the_first_version_are_read(void)
 	drop_attribute(file, "/settings", "data.standardized");
 	H5Fclose(file);
 	hg_state *back = must_read_state(path);
+	for (int64_t i = 0; i < state->tensors; i++)
+		state->tensor[i].group = 0;
+	state->groups = 0;
 	check_same_state(back, state, 0);
 	CHECK(back->best.step == 0 && back->epochs == 0 && !back->tensor[0].best);
 	hg_train_config c = small_config("gcn", "fp16");

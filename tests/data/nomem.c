@@ -419,6 +419,7 @@ static hg_state *small_state(void)
 	CHECK_OK(hg_state_create(&state));
 	CHECK_OK(hg_state_add_tensor(state, "conv0.weight", 3, 4, 2, NULL));
 	CHECK_OK(hg_state_add_tensor(state, "norm.mean", 1, 4, 0, NULL));
+	CHECK_OK(hg_state_add_group(state, &(hg_state_group){0.01f, 0.0f}));
 	CHECK_OK(hg_state_add_setting(state, &setting));
 	state->loss_scale.scale = 1.0f;
 	state->best.step = 1;

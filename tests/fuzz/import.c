@@ -252,7 +252,7 @@ static hg_status write_dataset(int kind, const char *name, char *message)
 	return hg_dataset_write(&d, name, message);
 }
 
-/* A weight [6, 3] with both moments, a buffer [1, 3], one setting. */
+/* A weight [6, 3] with both moments, a buffer [1, 3], two groups, one setting. */
 static hg_status write_checkpoint(const char *name, char *message)
 {
 	const hg_setting seed = {.name = "seed", .kind = HG_SETTING_INTEGER, .integer = 3};
@@ -262,8 +262,11 @@ static hg_status write_checkpoint(const char *name, char *message)
 	    hg_state_add_tensor(state, "w", 6, 3, 2, NULL) != HG_OK ||
 	    hg_state_add_tensor(state, "b", 1, 3, 0, NULL) != HG_OK ||
 	    hg_state_add_setting(state, &seed) != HG_OK ||
+	    hg_state_add_group(state, &(hg_state_group){0.01f, 0.0f}) != HG_OK ||
+	    hg_state_add_group(state, &(hg_state_group){0.02f, 0.5f}) != HG_OK ||
 	    hg_state_add_promotion(state, &promoted) != HG_OK)
 		abort();
+	state->tensor[0].group = 1;
 	state->loss_scale.scale = 1.0f;
 	state->best = (hg_state_best){.step = 2,
 	                              .metric = HG_METRIC_ACCURACY,

@@ -144,6 +144,34 @@ static void trials_begin_from_the_state(void)
 	planted_free(&task);
 }
 
+/* A run with a group of its own has it in its trials, too. */
+static void trials_have_the_groups_of_the_state(void)
+{
+	struct planted task = task_make();
+	struct doctor_run r;
+	hg_train_config c = config_of("gcn", "fp16");
+	hg_state *state = NULL;
+	hg_remedy control = {.option = ""}, remedy = {.option = "--lr 0.001"};
+	hg_finding finding = {.size = sizeof finding, .remedy = &remedy, .remedies = 1};
+	int group = 0;
+	doctor_run_open(&r, &task, HG_F32, 0);
+	doctor_run_train(&r, c, 5);
+	hg_optim *optim = hg_train_optim(r.run.train);
+	CHECK_OK(hg_optim_add_group(optim, 0.002f, 0.0f, &group));
+	CHECK_OK(
+	    hg_optim_assign(optim, hg_params_find(hg_train_params(r.run.train), "conv0.bias"), group));
+	CHECK_OK(hg_train_get_state(r.run.train, &state));
+	hg_doctor_trial trial = trial_of(&r, &c);
+	trial.steps = 5;
+	trial.from = state;
+	trial.control = &control;
+	CHECK_OK(hg_doctor_try(r.run.ctx, &trial, &finding, 1));
+	CHECK_MSG(control.worked && remedy.worked, "%s; %s", control.failure, remedy.failure);
+	hg_state_free(state);
+	doctor_run_close(&r);
+	planted_free(&task);
+}
+
 /* ---- arguments ---- */
 
 static void bad_trials_are_refused(void)
@@ -175,8 +203,11 @@ static void bad_trials_are_refused(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(option_that_works_is_reported), TEST(loss_is_compared_with_the_first_finite_one),
-	    TEST(each_option_runs_once),         TEST(trials_begin_from_the_state),
+	    TEST(option_that_works_is_reported),
+	    TEST(loss_is_compared_with_the_first_finite_one),
+	    TEST(each_option_runs_once),
+	    TEST(trials_begin_from_the_state),
+	    TEST(trials_have_the_groups_of_the_state),
 	    TEST(bad_trials_are_refused),
 	};
 	return RUN_TESTS(argc, argv, cases);

@@ -91,7 +91,7 @@ static hg_status tensors_upload(hg_optim *o)
 	                : HG_OK;
 }
 
-static hg_status groups_upload(hg_optim *o)
+hg_status hg__optim_groups_upload(hg_optim *o)
 {
 	hg_context *ctx = o->params->ctx;
 	return ctx->backend->copy_in(ctx, o->group_device, o->group,
@@ -119,7 +119,7 @@ static hg_status group_append(hg_optim *o, struct hg__optim_group group)
 	o->group = grown;
 	o->group_device = device;
 	o->groups++;
-	return groups_upload(o);
+	return hg__optim_groups_upload(o);
 }
 
 /* An element whose gradients have all been 0 is updated by 0 / 0; in f16 small gradients become
@@ -255,7 +255,7 @@ hg_status hg_optim_set_lr(hg_optim *optim, int group, float lr)
 	HG__TRY(group_check(optim, "optim_set_lr", group));
 	HG__TRY(hg__optim_check(optim->params->ctx, &like));
 	optim->group[group].lr = lr;
-	return groups_upload(optim);
+	return hg__optim_groups_upload(optim);
 }
 
 /* Uploads the reaches again if a tape was recorded with new ones. Then no tensor is known to have

@@ -40,6 +40,9 @@ HG_NODISCARD hg_status hg__optim_ready(hg_optim *optim);
 HG_NODISCARD hg_status hg__optim_report(const hg_optim *optim, const struct hg__step_note *note,
                                         const char *who, hg_step_info *info);
 
+/* Brings the rates on the device up to date with `group`. */
+HG_NODISCARD hg_status hg__optim_groups_upload(hg_optim *optim);
+
 /* Puts a schedule without a fault in place, from the next step on. */
 HG_NODISCARD hg_status hg__optim_schedule(hg_optim *optim, const hg_schedule_config *schedule);
 
