@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "class_names.h"
+#include "node_names.h"
 #include "targets.h"
 
 hg_status hg_dataset_new(hg_dataset **dataset, char *message)
@@ -29,7 +30,7 @@ void hg_dataset_free(hg_dataset *d)
 	                 d->feat,      d->feat_rowptr,    d->feat_col,   d->label,      d->feat_value,
 	                 d->val_mask,  d->test_mask,      d->orig_id,    d->train_mask, d->order,
 	                 d->target,    d->edge_feat,      d->edge_label, d->fold,       d->target_names,
-	                 d->feat_mean, d->feat_deviation, d->class_name};
+	                 d->feat_mean, d->feat_deviation, d->class_name, d->node_name};
 	for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
 		free(owned[i]);
 	free(d);
@@ -214,9 +215,11 @@ static hg_status check_batch(const hg_dataset *d, const char *origin, char *mess
 	return HG_OK;
 }
 
-/* The order must be a permutation that keeps every node in its graph of the batch. */
+/* The order must be a permutation that keeps every node in its graph of the batch. What the nodes
+ * are called is checked with it. */
 static hg_status check_order(const hg_dataset *d, const char *origin, char *message)
 {
+	HG__TRY(hg__node_names_check(d, origin, message));
 	if (!d->order)
 		return HG_OK;
 	const hg_status status = hg_order_check(d->nodes, d->order, NULL);

@@ -6,7 +6,7 @@
 
 #include "core/texts.h"
 #include "core/versioned.h"
-#include "internal.h"
+#include "node_names.h"
 
 /* A 0 or 1 of the run; `otherwise` where its state does not tell. */
 static int flag_of(const hg_predictor *p, const char *name, int otherwise)
@@ -185,6 +185,14 @@ static hg_status names_new(const hg_predictor *predictor, hg_prediction *p, char
 	return HG_OK;
 }
 
+/* Nodes are the rows of the prediction, or of its embedding. */
+static hg_status node_names_new(const hg_dataset *d, hg_prediction *p, char *message)
+{
+	return !p->of_graphs || p->embedding_id
+	           ? hg__node_names_copy(d, &p->node_name, &p->node_name_bytes, message)
+	           : HG_OK;
+}
+
 static void prediction_finish(const hg_dataset *d, hg_prediction *p)
 {
 	for (int64_t i = 0; i < p->rows; i++)
@@ -221,6 +229,7 @@ static hg_status predict(const hg_dataset *d, hg_predictor *predictor,
 	HG__TRY(names_new(predictor, p, message));
 	if (config->embed)
 		HG__TRY(embedding_new(d, predictor, config, p, message));
+	HG__TRY(node_names_new(d, p, message));
 	HG__TRY(hg_dataset_upload(d, hg_params_context(hg_predictor_params(predictor)), &upload, &data,
 	                          message));
 	const hg_status status = run(data, predictor, config, p, message);
@@ -296,6 +305,7 @@ void hg_prediction_free(hg_prediction *p)
 	free(p->embedding);
 	free(p->embedding_id);
 	free(p->class_name);
+	free(p->node_name);
 	free(p);
 }
 

@@ -68,11 +68,23 @@ static void put_class(struct hg__stream *s, const hg_prediction *p, const char *
 		put_field(s, names[class]);
 }
 
+/* The number of a node, or its name, which *name then passes. */
+static void put_id(struct hg__stream *s, int64_t id, const char **name)
+{
+	if (!*name) {
+		hg__stream_text(s, "%" PRId64, id);
+		return;
+	}
+	put_field(s, *name);
+	*name += strlen(*name) + 1;
+}
+
 static hg_status write_table(const hg_prediction *p, const struct hg__atomic *file,
                              const char *const *names)
 {
 	struct hg__stream *s = NULL;
 	const int64_t depth = p->embedding ? p->embedding_cols : 0;
+	const char *name = p->of_graphs ? NULL : p->node_name;
 	HG__TRY(hg__stream_new(file, &s));
 	hg__stream_text(s, p->label ? "id,class" : "id");
 	for (int64_t c = 0; c < p->cols; c++)
@@ -81,7 +93,7 @@ static hg_status write_table(const hg_prediction *p, const struct hg__atomic *fi
 		hg__stream_text(s, ",e%" PRId64, c);
 	hg__stream_put(s, "\n", 1);
 	for (int64_t i = 0; i < p->rows && s->status == HG_OK; i++) {
-		hg__stream_text(s, "%" PRId64, p->id[i]);
+		put_id(s, p->id[i], &name);
 		if (p->label)
 			put_class(s, p, names, i);
 		put_values(s, values_of(p) + i * p->cols, p->cols);
@@ -106,7 +118,7 @@ static hg_status write_csv(const hg_prediction *p, const struct hg__atomic *file
 static hg_status write_arrays_npz(const hg_prediction *p, const struct hg__atomic *file,
                                   const struct hg__npz_array *names)
 {
-	struct hg__npz_array arrays[6] = {{"id", "<i8", p->rows, 0, sizeof *p->id, p->id}};
+	struct hg__npz_array arrays[7] = {{"id", "<i8", p->rows, 0, sizeof *p->id, p->id}};
 	int count = 1;
 	if (p->label)
 		arrays[count++] =
@@ -119,6 +131,9 @@ static hg_status write_arrays_npz(const hg_prediction *p, const struct hg__atomi
 	if (p->embedding_id)
 		arrays[count++] = (struct hg__npz_array){
 		    "embedding_id", "<i8", p->embedding_rows, 0, sizeof *p->embedding_id, p->embedding_id};
+	if (p->node_name)
+		arrays[count++] =
+		    (struct hg__npz_array){"node_names", "|u1", p->node_name_bytes, 0, 1, p->node_name};
 	if (names)
 		arrays[count++] = *names;
 	return hg__npz_write(file, arrays, count);
@@ -144,7 +159,7 @@ static hg_status write_arrays(const struct h5 *h5, const hg_prediction *p)
 {
 	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "format", "halfgraph-prediction"));
 	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "format_version",
-	                                p->embedding || p->class_name ? "1.1" : "1.0"));
+	                                p->embedding || p->class_name || p->node_name ? "1.1" : "1.0"));
 	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "rows", p->of_graphs ? "graphs" : "nodes"));
 	HG__TRY(hg__h5_write(h5, h5->file, "id", H5_I64, p->rows, 0, p->id, NULL));
 	if (p->label)
@@ -154,6 +169,9 @@ static hg_status write_arrays(const struct h5 *h5, const hg_prediction *p)
 	if (p->class_name)
 		HG__TRY(hg__h5_write(h5, h5->file, "class_names", H5_U8, p->class_name_bytes, 0,
 		                     p->class_name, NULL));
+	if (p->node_name)
+		HG__TRY(hg__h5_write(h5, h5->file, "node_names", H5_U8, p->node_name_bytes, 0, p->node_name,
+		                     NULL));
 	if (p->embedding)
 		HG__TRY(hg__h5_write(h5, h5->file, "embedding", H5_F32, p->embedding_rows,
 		                     p->embedding_cols, p->embedding, NULL));

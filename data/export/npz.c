@@ -208,6 +208,7 @@ static int list_arrays(const hg_dataset *d, struct scalars *s, struct array tabl
 	    row("graph_ptr", "i8", d->graphs + 1, d->graph_ptr),
 	    row("orig_id", "i8", n, d->orig_id),
 	    row("order", "i4", n, d->order),
+	    row("node_names", "u1", d->node_name_bytes, d->node_name),
 	    matrix("attr_matrix", d->feat_dtype == HG_F16 ? "f2" : "f4", n, d->features,
 	           d->features > 0 ? d->feat : NULL),
 	    row("attr_shape", "i8", 2, d->feat_rowptr ? s->attr_shape : NULL),

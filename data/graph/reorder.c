@@ -9,6 +9,7 @@
 
 #include "graph/coo.h"
 #include "graph/edge_data.h"
+#include "node_names.h"
 
 int64_t hg_dataset_node(const hg_dataset *d, int64_t i)
 {
@@ -113,6 +114,7 @@ static hg_status move_nodes(const hg_dataset *d, const int32_t *order, const int
 	HG__TRY(move_rows(n, order, (size_t)d->features * hg_dtype_size(d->feat_dtype), d->feat,
 	                  &moved->feat, message));
 	HG__TRY(move_rows(n, order, sizeof *d->orig_id, d->orig_id, (void **)&moved->orig_id, message));
+	HG__TRY(hg__node_names_gather(d, order, n, moved, message));
 	HG__TRY(move_order(d, order, &moved->order, message));
 	if (d->graph_ptr)
 		return HG_OK;
@@ -140,6 +142,7 @@ static void swap_arrays(hg_dataset *d, hg_dataset *moved)
 	d->feat = moved->feat;
 	d->orig_id = moved->orig_id;
 	d->order = moved->order;
+	d->node_name = moved->node_name;
 	if (!d->graph_ptr) {
 		d->label = moved->label;
 		d->target = moved->target;
@@ -158,7 +161,8 @@ static void swap_arrays(hg_dataset *d, hg_dataset *moved)
 	                      .feat_value = old.feat_value,
 	                      .feat = old.feat,
 	                      .orig_id = old.orig_id,
-	                      .order = old.order};
+	                      .order = old.order,
+	                      .node_name = old.node_name};
 	if (d->graph_ptr)
 		return;
 	moved->label = old.label;

@@ -6,6 +6,7 @@
 
 #include "graph/coo.h"
 #include "graph/edge_data.h"
+#include "node_names.h"
 
 /* The new graph takes the place of the old one, with the data of its edges; *m and *data are the
  * dataset's then. */
@@ -206,6 +207,21 @@ static hg_status pick_edges(const hg_dataset *d, const int32_t *keep, hg_dataset
 	return HG_OK;
 }
 
+static hg_status pick_names(const hg_dataset *d, const int32_t *keep, int64_t kept,
+                            hg_dataset *part, char *message)
+{
+	int32_t *from = NULL;
+	if (!d->node_name)
+		return HG_OK;
+	HG__TRY(hg__data_alloc(kept, sizeof *from, "the component", (void **)&from, message));
+	for (int64_t i = 0; i < d->nodes; i++)
+		if (keep[i] >= 0)
+			from[keep[i]] = (int32_t)i;
+	const hg_status status = hg__node_names_gather(d, from, kept, part, message);
+	free(from);
+	return status;
+}
+
 static hg_status pick_nodes(const hg_dataset *d, const int32_t *keep, int64_t kept,
                             hg_dataset *part, char *message)
 {
@@ -240,7 +256,7 @@ static hg_status pick_nodes(const hg_dataset *d, const int32_t *keep, int64_t ke
 	for (int64_t i = 0; i < d->nodes; i++)
 		if (keep[i] >= 0)
 			part->orig_id[keep[i]] = hg_dataset_node(d, i);
-	return HG_OK;
+	return pick_names(d, keep, kept, part, message);
 }
 
 /* The order array of a component of a reordered dataset: the rank that each kept node had among the

@@ -363,6 +363,13 @@ hg_status hg__h5_read_i32(const struct h5 *h5, const struct h5_array *a, int64_t
 	                                        NULL});
 }
 
+hg_status hg__h5_read_bytes(const struct h5 *h5, const struct h5_array *a, char **values)
+{
+	HG__TRY(
+	    hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message));
+	return read_integers(h5, a, &(struct integers){0, 255, NULL, NULL, (uint8_t *)(void *)*values});
+}
+
 hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *a, uint8_t **values)
 {
 	HG__TRY(

@@ -31,7 +31,7 @@ static const struct {
 #define HG__CHECKPOINT_SCALES (sizeof hg__checkpoint_scale / sizeof hg__checkpoint_scale[0])
 
 /* checkpoint_groups.c: the groups of parameters. Files of version 1.0 lack them, and so do models
- * to predict with. The group of a tensor is an attribute of its master; it is absent for group 0. */
+ * to predict with. The group of a tensor is an attribute of its master, absent where it is 0. */
 HG_NODISCARD hg_status hg__checkpoint_write_groups(const struct h5 *h5, const hg_state *state);
 HG_NODISCARD hg_status hg__checkpoint_write_group_of(const struct h5 *h5, hid_t array,
                                                      const hg_state_tensor *tensor);

@@ -114,6 +114,9 @@ HG_NODISCARD hg_status hg__h5_read_i32(const struct h5 *h5, const struct h5_arra
                                        int64_t low, int64_t high, int32_t **values);
 /* Read the member "class_names" of the file, texts one after the other; NULL where it is absent. */
 HG_NODISCARD hg_status hg__h5_class_names(const struct h5 *h5, char **names, int64_t *bytes);
+/* Read bytes, integers in [0, 255]: texts. */
+HG_NODISCARD hg_status hg__h5_read_bytes(const struct h5 *h5, const struct h5_array *array,
+                                         char **values);
 /* Read integers or booleans, which must be 0 or 1. */
 HG_NODISCARD hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *array,
                                         uint8_t **values);

@@ -62,6 +62,7 @@ static const char *progress_text(const char *name)
 	             {"label", "writing labels"},
 	             {"target", "writing targets"},
 	             {"orig_id", "writing original ids"},
+	             {"names", "writing names of nodes"},
 	             {"order", "writing the order"}};
 	for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
 		if (strcmp(table[k].name, name) == 0)

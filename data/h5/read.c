@@ -192,6 +192,18 @@ static hg_status read_orig_id(const struct h5 *h5, hid_t nodes, hg_dataset *d)
 	return status;
 }
 
+static hg_status read_names(const struct h5 *h5, hid_t nodes, hg_dataset *d)
+{
+	struct h5_array a;
+	if (!hg__h5_has(nodes, "names"))
+		return HG_OK;
+	HG__TRY(hg__h5_array(h5, nodes, "names", "/nodes/names", 1, &a));
+	const hg_status status = hg__h5_read_bytes(h5, &a, &d->node_name);
+	d->node_name_bytes = a.dim[0];
+	hg__h5_array_close(&a);
+	return status;
+}
+
 static hg_status read_order(const struct h5 *h5, hid_t nodes, hg_dataset *d)
 {
 	struct h5_array a;
@@ -382,6 +394,8 @@ static hg_status read_nodes(const struct h5 *h5, hg_dataset *d)
 		status = read_orig_id(h5, nodes, d);
 	if (status == HG_OK)
 		status = read_order(h5, nodes, d);
+	if (status == HG_OK)
+		status = read_names(h5, nodes, d);
 	if (status == HG_OK && !d->graph_ptr)
 		status = read_owned(h5, nodes, "/nodes", "nodes", d->nodes, d);
 	H5Gclose(nodes);

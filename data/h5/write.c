@@ -12,7 +12,7 @@ static int is_standardized(const hg_dataset *d)
 /* Has it something that version 1.1 of the format added? */
 static int is_newer(const hg_dataset *d)
 {
-	return hg__has_edge_data(d) || is_standardized(d) || d->class_name;
+	return hg__has_edge_data(d) || is_standardized(d) || d->class_name || d->node_name;
 }
 
 static hg_status write_class_names(const struct h5 *h5, const hg_dataset *d)
@@ -135,6 +135,8 @@ static hg_status write_nodes(const struct h5 *h5, const hg_dataset *d)
 		status = hg__h5_write(h5, nodes, "orig_id", H5_I64, d->nodes, 0, d->orig_id, NULL);
 	if (status == HG_OK && d->order)
 		status = hg__h5_write(h5, nodes, "order", H5_I32, d->nodes, 0, d->order, NULL);
+	if (status == HG_OK && d->node_name)
+		status = hg__h5_write(h5, nodes, "names", H5_U8, d->node_name_bytes, 0, d->node_name, NULL);
 	if (status == HG_OK && !d->graph_ptr)
 		status = write_owned(h5, nodes, d);
 	H5Gclose(nodes);

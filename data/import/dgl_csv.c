@@ -6,9 +6,9 @@
  *                  have a column graph_id, too, and the dataset is a batch of graphs in the order
  *                  of this table
  *
- * Ids may be any numbers or texts. The nodes of a graph are numbered by ascending ids, texts by
- * their bytes. An edge goes from its source to its destination. Several types of nodes or edges are
- * refused. */
+ * Ids may be any numbers or texts. The nodes of a graph are numbered by ascending ids, or, if ids
+ * are texts, in the order of their table, and the texts are kept as their names. An edge goes from
+ * its source to its destination. Several types of nodes or edges are refused. */
 #include "import/dgl_csv.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static hg_status gather(void **rows, size_t width, const int32_t *order, int64_t
 
 static hg_status sort_rows(struct hg__dgl_table *t, char *message)
 {
-	const int32_t *order = t->id.order;
+	const int32_t *order = t->id.from;
 	const int64_t n = t->id.count;
 	int64_t k = 0;
 	while (k < n && order[k] == k)
@@ -56,18 +56,26 @@ static hg_status sort_rows(struct hg__dgl_table *t, char *message)
 
 /* ---- the nodes ---- */
 
+/* Texts become the names of the nodes. */
+static hg_status set_names(const struct hg__ids *ids, hg_dataset *d, char *message)
+{
+	HG__TRY(hg__data_alloc(ids->used, 1, "names of nodes", (void **)&d->node_name, message));
+	for (int64_t k = 0; k < ids->count; k++) {
+		const char *name = ids->text + ids->at[ids->from[k]];
+		const size_t bytes = strlen(name) + 1;
+		memcpy(d->node_name + d->node_name_bytes, name, bytes);
+		d->node_name_bytes += (int64_t)bytes;
+	}
+	return HG_OK;
+}
+
 /* Keep the ids, unless they are 0 .. n-1. */
 static hg_status set_ids(const struct hg__dgl *in, const struct hg__dgl_table *t)
 {
 	const struct hg__ids *ids = &t->id;
 	int64_t k = 0;
-	if (ids->are_texts) {
-		char shown[HG_DATA_MESSAGE];
-		hg__folder_show(&in->folder, t->file, shown);
-		hg__import_note(&in->config,
-		                "%s: ids are texts: nodes are numbered in the order of their bytes", shown);
-		return HG_OK;
-	}
+	if (ids->are_texts)
+		return set_names(ids, in->d, in->message);
 	while (k < ids->count && ids->at[ids->order[k]] == k)
 		k++;
 	if (k == ids->count || t->graphs)

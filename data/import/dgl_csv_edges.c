@@ -40,7 +40,7 @@ static hg_status read_row(const struct lines *lines, const struct hg__csv *row, 
 		    hg__dgl_graph(lines, hg__dgl_trim(row->field[r->column[2]]), r->nodes->graphs, &group));
 	for (int k = 0; k < 2; k++) {
 		const char *id = hg__dgl_trim(row->field[r->column[k]]);
-		node[k] = hg__ids_rank(&r->nodes->id, id, group);
+		node[k] = hg__ids_node(&r->nodes->id, id, group);
 		if (node[k] < 0)
 			return hg__lines_fail(lines,
 			                      r->nodes->graphs ? "expected nodes of the graph"

@@ -45,10 +45,10 @@ hg_status hg__dgl_graph(const struct lines *lines, const char *field,
 		           ? HG_OK
 		           : hg__lines_fail(lines, "expected graph 0: meta.yaml names no graph_data",
 		                            field);
-	const int64_t rank = hg__ids_rank(&graphs->id, field, 0);
-	if (rank < 0)
+	const int64_t found = hg__ids_find(&graphs->id, field, 0);
+	if (found < 0)
 		return hg__lines_fail(lines, "expected a graph of graph_data", field);
-	*group = graphs->id.order[rank];
+	*group = (int32_t)found;
 	return HG_OK;
 }
 
@@ -165,7 +165,9 @@ static hg_status read_row(const struct lines *lines, const struct hg__csv *row, 
 	if (r->feat >= 0)
 		HG__TRY(hg__numbers_add(lines, hg__dgl_list(row->field[r->feat]), &t->feat));
 	HG__TRY(add_masks(r, lines, row));
-	return hg__ids_add(&t->id, hg__dgl_trim(row->field[r->id]), group, lines->message);
+	const char *id = hg__dgl_trim(row->field[r->id]);
+	return *id ? hg__ids_add(&t->id, id, group, lines->message)
+	           : hg__lines_fail(lines, "expected an id", id);
 }
 
 hg_status hg__dgl_table(const struct hg__dgl *in, int item, const char *key, const char *column,

@@ -10,6 +10,9 @@ void hg__ids_free(struct hg__ids *ids)
 	free(ids->at);
 	free(ids->text);
 	free(ids->order);
+	if (ids->node)
+		free(ids->from);
+	free(ids->node);
 	*ids = (struct hg__ids){0};
 }
 
@@ -134,9 +137,8 @@ static hg_status sort_keys(struct hg__ids *ids, int64_t *again, char *message)
 	return HG_OK;
 }
 
-hg_status hg__ids_sort(struct hg__ids *ids, int64_t *again, char *message)
+static hg_status sort(struct hg__ids *ids, int64_t *again, char *message)
 {
-	*again = -1;
 	HG__TRY(
 	    hg__data_alloc(ids->count, sizeof *ids->order, "node ids", (void **)&ids->order, message));
 	if (!are_ascending(ids))
@@ -146,7 +148,46 @@ hg_status hg__ids_sort(struct hg__ids *ids, int64_t *again, char *message)
 	return HG_OK;
 }
 
-int64_t hg__ids_rank(const struct hg__ids *ids, const char *id, int32_t group)
+/* ---- the nodes ---- */
+
+static int in_groups(const void *a, const void *b)
+{
+	const struct key *x = a, *y = b;
+	return x->group != y->group ? (x->group > y->group) - (x->group < y->group)
+	                            : (x->position > y->position) - (x->position < y->position);
+}
+
+/* Texts number the nodes of a group in the order of the file. */
+static hg_status number_texts(struct hg__ids *ids, char *message)
+{
+	struct key *keys = NULL;
+	HG__TRY(
+	    hg__data_alloc(ids->count, sizeof *ids->node, "node ids", (void **)&ids->node, message));
+	ids->from = NULL;
+	HG__TRY(
+	    hg__data_alloc(ids->count, sizeof *ids->from, "node ids", (void **)&ids->from, message));
+	HG__TRY(hg__data_alloc(ids->count, sizeof *keys, "node ids", (void **)&keys, message));
+	for (int64_t k = 0; k < ids->count; k++)
+		keys[k] = key_of(ids, k);
+	qsort(keys, (size_t)ids->count, sizeof *keys, in_groups);
+	for (int64_t k = 0; k < ids->count; k++) {
+		ids->from[k] = keys[k].position;
+		ids->node[keys[k].position] = (int32_t)k;
+	}
+	free(keys);
+	return HG_OK;
+}
+
+hg_status hg__ids_sort(struct hg__ids *ids, int64_t *again, char *message)
+{
+	*again = -1;
+	HG__TRY(sort(ids, again, message));
+	ids->from = ids->order;
+	return ids->are_texts ? number_texts(ids, message) : HG_OK;
+}
+
+/* Where an id is in `order`; -1: nowhere. */
+static int64_t rank_of(const struct hg__ids *ids, const char *id, int32_t group)
 {
 	struct key wanted = {.text = ids->are_texts ? id : NULL, .group = group};
 	if (!ids->are_texts && !is_number(id, &wanted.number))
@@ -163,4 +204,16 @@ int64_t hg__ids_rank(const struct hg__ids *ids, const char *id, int32_t group)
 			low = middle + 1;
 	}
 	return -1;
+}
+
+int64_t hg__ids_find(const struct hg__ids *ids, const char *id, int32_t group)
+{
+	const int64_t rank = rank_of(ids, id, group);
+	return rank < 0 ? -1 : ids->order[rank];
+}
+
+int64_t hg__ids_node(const struct hg__ids *ids, const char *id, int32_t group)
+{
+	const int64_t rank = rank_of(ids, id, group);
+	return rank < 0 || !ids->node ? rank : ids->node[ids->order[rank]];
 }

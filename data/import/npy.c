@@ -237,6 +237,7 @@ struct integers {
 	int64_t low, high;
 	int64_t *wide;
 	int32_t *narrow;
+	char *bytes;
 };
 
 static hg_status take_integer(const struct npy *a, void *user, int64_t index,
@@ -253,8 +254,10 @@ static hg_status take_integer(const struct npy *a, void *user, int64_t index,
 		                     to->high);
 	if (to->wide)
 		to->wide[index] = x;
-	else
+	else if (to->narrow)
 		to->narrow[index] = (int32_t)x;
+	else
+		to->bytes[index] = (char)(unsigned char)x;
 	return HG_OK;
 }
 
@@ -269,14 +272,21 @@ static hg_status read_integers(struct npy *a, struct integers *to)
 hg_status hg__npy_read_i64(struct npy *a, int64_t low, int64_t high, int64_t **values)
 {
 	HG__TRY(hg__data_alloc(a->elements, sizeof **values, a->where, (void **)values, a->message));
-	return read_integers(a, &(struct integers){low, high, *values, NULL});
+	return read_integers(a, &(struct integers){low, high, *values, NULL, NULL});
 }
 
 hg_status hg__npy_read_i32(struct npy *a, int64_t low, int64_t high, int32_t **values)
 {
 	HG__TRY(hg__data_alloc(a->elements, sizeof **values, a->where, (void **)values, a->message));
 	return read_integers(a, &(struct integers){low > INT32_MIN ? low : INT32_MIN,
-	                                           high < INT32_MAX ? high : INT32_MAX, NULL, *values});
+	                                           high < INT32_MAX ? high : INT32_MAX, NULL, *values,
+	                                           NULL});
+}
+
+hg_status hg__npy_read_bytes(struct npy *a, char **values)
+{
+	HG__TRY(hg__data_alloc(a->elements, sizeof **values, a->where, (void **)values, a->message));
+	return read_integers(a, &(struct integers){0, 255, NULL, NULL, *values});
 }
 
 static hg_status take_real(const struct npy *a, void *user, int64_t index,

@@ -53,6 +53,8 @@ HG_NODISCARD hg_status hg__npy_open_part(const struct hg__folder *folder, const 
  * must lie in [low, high]. */
 HG_NODISCARD hg_status hg__npy_read_i64(struct npy *a, int64_t low, int64_t high, int64_t **values);
 HG_NODISCARD hg_status hg__npy_read_i32(struct npy *a, int64_t low, int64_t high, int32_t **values);
+/* Read bytes, integers in [0, 255]: texts. */
+HG_NODISCARD hg_status hg__npy_read_bytes(struct npy *a, char **values);
 /* Read floats and integers as f32, row-major whatever the order in the file. */
 HG_NODISCARD hg_status hg__npy_read_f32(struct npy *a, float **values);
 /* The same for features, where neither NaN nor infinities may be. */

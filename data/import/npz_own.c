@@ -90,6 +90,12 @@ static hg_status read_order(struct npy *a, hg_dataset *d)
 	                             : wrong_rows(a, d->nodes, "nodes");
 }
 
+static hg_status read_node_names(struct npy *a, hg_dataset *d)
+{
+	d->node_name_bytes = a->dim[0];
+	return hg__npy_read_bytes(a, &d->node_name);
+}
+
 static hg_status read_target(struct npy *a, hg_dataset *d)
 {
 	const int64_t rows = hg__data_labelled(d);
@@ -132,10 +138,15 @@ static const struct {
 	const char *key;
 	int rank;
 	hg_status (*read)(struct npy *a, hg_dataset *d);
-} arrays[] = {
-    {"name", 1, read_name},      {"orig_id", 1, read_orig_id},           {"order", 1, read_order},
-    {"target", 2, read_target},  {"target_names", 1, read_target_names}, {"fold", 1, read_fold},
-    {"attr_mean", 1, read_mean}, {"attr_deviation", 1, read_deviation}};
+} arrays[] = {{"name", 1, read_name},
+              {"orig_id", 1, read_orig_id},
+              {"order", 1, read_order},
+              {"node_names", 1, read_node_names},
+              {"target", 2, read_target},
+              {"target_names", 1, read_target_names},
+              {"fold", 1, read_fold},
+              {"attr_mean", 1, read_mean},
+              {"attr_deviation", 1, read_deviation}};
 #define ARRAYS (sizeof arrays / sizeof *arrays)
 
 hg_status hg__npz_read_own(const struct npz *npz, hg_dataset *d)

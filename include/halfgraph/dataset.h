@@ -70,6 +70,11 @@ typedef struct hg_dataset {
 	 * (hg_dataset_class_name); or NULL: they have numbers only */
 	char *class_name;
 	int64_t class_name_bytes; /**< of class_name */
+
+	/** the texts by which the source knows the nodes, in the order of the nodes, one after the
+	 * other, each with its terminating 0 (hg_dataset_node_name); or NULL: it has numbers */
+	char *node_name;
+	int64_t node_name_bytes; /**< of node_name */
 } hg_dataset;
 
 /** Creates an empty dataset.
@@ -397,6 +402,14 @@ HG_API HG_NODISCARD hg_status hg_dataset_use_fold(hg_dataset *dataset, int64_t f
  * @param i        0 to nodes - 1.
  * @return that number. */
 HG_API int64_t hg_dataset_node(const hg_dataset *dataset, int64_t i);
+
+/** The text by which the user knows a node.
+ *
+ * Cost      Linear in the number of nodes before it.
+ * @param dataset  the dataset or NULL.
+ * @param i        the node.
+ * @return its name, borrowed; NULL where the nodes have numbers only. */
+HG_API const char *hg_dataset_node_name(const hg_dataset *dataset, int64_t i);
 
 /** Reorders everything that has one row per node: node k becomes what node order[k] was. Edges take
  * their attributes and labels with them. dataset->order keeps the combination of all orders so far.

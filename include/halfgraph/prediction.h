@@ -49,6 +49,10 @@ typedef struct hg_prediction {
 	 * terminating 0 (hg_prediction_class_name); or NULL */
 	char *class_name;
 	int64_t class_name_bytes; /**< of class_name */
+	/** the texts by which the user knows the nodes (hg_dataset.node_name), in the order of the
+	 * rows, or of the rows of the embedding where only these are nodes; or NULL */
+	char *node_name;
+	int64_t node_name_bytes; /**< of node_name */
 } hg_prediction;
 
 /** What hg_dataset_predict_with predicts. */

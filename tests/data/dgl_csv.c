@@ -137,29 +137,76 @@ static void archives_are_read(void)
 	hg_dataset_free(d);
 }
 
-/* Numbers with gaps are kept as the ids of the source; texts only number the nodes. */
-static void ids_may_be_anything(void)
+/* Numbers with gaps are kept as the ids of the source. */
+static void ids_may_have_gaps(void)
 {
 	static const int64_t kept[] = {-3, 5, 10};
-	static const int32_t gaps[] = {2, 0}, texts[] = {2, 1};
+	static const int32_t gaps[] = {2, 0};
 	struct texts t = one;
 	t.text[NODES] = "node_id\n10\n-3\n5\n";
 	t.text[EDGES] = "dst_id,src_id\n-3,10\n5,-3\n";
 	hg_dataset *d = must_import("dgl-csv", folder_of(&t));
 	CHECK(d->nodes == 3 && memcmp(d->orig_id, kept, sizeof kept) == 0 &&
 	      memcmp(d->col, gaps, sizeof gaps) == 0 && d->rowptr[1] == 1 && d->rowptr[2] == 2 &&
-	      !d->feat && !d->label);
+	      !d->feat && !d->label && !d->node_name);
 	hg_dataset_free(d);
-	/* 10 < 7 < b by their bytes, and 07 is no way to write 7 */
-	t.text[NODES] = "node_id,feat\n7,0.5\n10,1.5\n\"b\",2.5\n07,3.5\n";
-	t.text[EDGES] = "src_id,dst_id\n7,10\n10,b\n";
-	d = must_import("dgl-csv", folder_of(&t));
-	CHECK(d->nodes == 4 && !d->orig_id && d->col[0] == texts[0] && d->col[1] == texts[1] &&
-	      d->rowptr[2] == 1 && ((float *)d->feat)[0] == 3.5f && ((float *)d->feat)[1] == 1.5f &&
-	      ((float *)d->feat)[2] == 0.5f);
-	hg_dataset_free(d);
+}
+
+/* Texts number the nodes in the order of their table and are kept as names: byte by byte, but for
+ * blanks around them. 07 is no way to write 7, so it makes all ids of its table texts. */
+static void ids_may_be_texts(void)
+{
+	static const char named[] = "7\0b, c\0"
+	                            "10\0\xc3\xa4\xff\0"
+	                            "07";
+	static const int64_t rowptr[] = {0, 1, 1, 2, 3, 3};
+	static const int32_t col[] = {4, 0, 1};
+	static const float feat[] = {0.5f, 1.5f, 2.5f, 3.5f, 4.5f};
+	struct texts t = one;
+	t.text[NODES] = "node_id,feat\n7,0.5\n\"b, c\",1.5\n 10 ,2.5\n\xc3\xa4\xff,3.5\n07,4.5\n";
+	t.text[EDGES] = "src_id,dst_id\n7,10\n\"b, c\",\xc3\xa4\xff\n07,7\n";
+	hg_dataset *d = must_import("dgl-csv", folder_of(&t));
+	CHECK(d->nodes == 5 && !d->orig_id && memcmp(d->rowptr, rowptr, sizeof rowptr) == 0 &&
+	      memcmp(d->col, col, sizeof col) == 0 && memcmp(d->feat, feat, sizeof feat) == 0);
+	CHECK(d->node_name_bytes == sizeof named && memcmp(d->node_name, named, sizeof named) == 0);
+	CHECK_STR(hg_dataset_node_name(d, 1), "b, c");
+	CHECK_STR(hg_dataset_node_name(d, 4), "07");
+	CHECK(!hg_dataset_node_name(d, 5) && !hg_dataset_node_name(d, -1) &&
+	      !hg_dataset_node_name(NULL, 0));
+	/* the file, the archive and back */
 	CHECK_EQ_I(run_convert("@/dgl -o @/dgl.h5"), 0);
-	CHECK_CONTAINS(convert_err, "nodes.csv: ids are texts: nodes are numbered in the order of");
+	CHECK_EQ_I(run_convert("--export npz @/dgl.h5 @/dgl.npz"), 0);
+	CHECK_EQ_I(run_convert("@/dgl.npz -o @/again.h5"), 0);
+	static const char *const files[] = {"dgl.h5", "again.h5"};
+	for (int k = 0; k < 2; k++) {
+		hg_dataset *back = must_read(scratch(1, files[k]));
+		check_same(d, back);
+		hg_dataset_free(back);
+	}
+	CHECK_EQ_I(run_convert("--inspect @/dgl.h5"), 0);
+	CHECK_CONTAINS(convert_out, "named      7, b, c, 10, ");
+	hg_dataset_free(d);
+}
+
+/* The nodes of a batch are in the order of the graphs and, in each, of their table. Two graphs may
+ * have nodes of the same name. */
+static void ids_of_a_batch_may_be_texts(void)
+{
+	static const char named[] = "z\0a\0z";
+	static const int64_t graph_ptr[] = {0, 2, 2, 3}, rowptr[] = {0, 1, 1, 2};
+	static const int32_t col[] = {1, 2};
+	static const float feat[] = {3, 2, 1};
+	struct texts t = batch;
+	t.text[NODES] = "graph_id,node_id,feat\n7,z,3\nfive,z,1\n7,a,2\n";
+	t.text[EDGES] = "graph_id,src_id,dst_id\n7,a,z\nfive,z,z\n";
+	t.text[GRAPHS] = "graph_id,label\n7,1\n6,0\nfive,1\n";
+	hg_dataset *d = must_import("dgl-csv", folder_of(&t));
+	CHECK(d->nodes == 3 && d->graphs == 3 && !d->orig_id &&
+	      memcmp(d->graph_ptr, graph_ptr, sizeof graph_ptr) == 0 &&
+	      memcmp(d->rowptr, rowptr, sizeof rowptr) == 0 && memcmp(d->col, col, sizeof col) == 0 &&
+	      memcmp(d->feat, feat, sizeof feat) == 0);
+	CHECK(d->node_name_bytes == sizeof named && memcmp(d->node_name, named, sizeof named) == 0);
+	hg_dataset_free(d);
 }
 
 /* The fields of meta.yaml that rename columns, and another separator. */
@@ -213,6 +260,10 @@ static void bad_sets_are_refused(void)
 	    {0, NODES, "id,label\n0,1\n", "nodes.csv:1: expected the column node_id"},
 	    {0, NODES, "node_id\n0\n1\n0\n2\n3\n", "nodes.csv: node 0 again, expected every id once"},
 	    {0, NODES, "node_id\na\n1\n1\n", "nodes.csv: node 1 again, expected every id once"},
+	    {0, NODES, "node_id\nb\na\nb\n", "nodes.csv: node b again, expected every id once"},
+	    {0, NODES, "node_id,label\na,1\n ,1\n", "nodes.csv:3: expected an id, found \"\""},
+	    {0, NODES, "node_id,label\n,1\n", "nodes.csv:2: expected an id, found \"\""},
+	    {0, NODES, "node_id\na\nb\n", "edges.csv:2: expected nodes of node_data, found \"0\""},
 	    {0, NODES, "node_id,label\n0\n", "nodes.csv:2: 1 fields, expected 2 as in the header"},
 	    {0, NODES, "node_id,label\n0,one\n",
 	     "nodes.csv:2: expected finite numbers, nan or nothing, found \"one\""},
@@ -234,6 +285,7 @@ static void bad_sets_are_refused(void)
 	    {0, NODES, "", "nodes.csv: is empty: 0 bytes"},
 	    {0, EDGES, "src_id\n0\n", "edges.csv:1: expected the column dst_id"},
 	    {0, EDGES, "src_id,dst_id\n0,4\n", "edges.csv:2: expected nodes of node_data, found \"4\""},
+	    {0, EDGES, "src_id,dst_id\n0,\n", "edges.csv:2: expected nodes of node_data, found \"\""},
 	    {0, EDGES, "src_id,dst_id,feat\n0,1,a\n", "edges.csv:2: expected finite numbers, found"},
 	    {0, EDGES, "src_id,dst_id,feat\n0,1,1\n1,2,\n",
 	     "edges.csv:3: 0 attributes, expected 1 as before"},
@@ -243,6 +295,8 @@ static void bad_sets_are_refused(void)
 	    {1, GRAPHS, "graph_id\n5\n", "nodes.csv:2: expected a graph of graph_data, found \"7\""},
 	    {1, NODES, "node_id\n0\n", "nodes.csv:1: expected the column graph_id"},
 	    {1, NODES, "graph_id,node_id\n7,0\n7,1\n7,1\n", "nodes.csv: node 1 again"},
+	    {1, NODES, "graph_id,node_id\n7,a\n5,a\n7,a\n", "nodes.csv: node a again"},
+	    {1, GRAPHS, "graph_id\n5\n\"\"\n", "graphs.csv:3: expected an id"},
 	    {1, EDGES, "src_id,dst_id\n0,0\n", "edges.csv:1: expected the column graph_id"},
 	    {1, EDGES, "graph_id,src_id,dst_id\n8,0,0\n",
 	     "edges.csv:2: expected a graph of graph_data, found \"8\""},
@@ -269,9 +323,16 @@ static void bad_sets_are_refused(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(graph_is_read),         TEST(many_columns_are_noted), TEST(batch_is_read),
-	    TEST(archives_are_read),     TEST(ids_may_be_anything),    TEST(columns_may_be_renamed),
-	    TEST(labels_may_be_targets), TEST(bad_sets_are_refused),
+	    TEST(graph_is_read),
+	    TEST(many_columns_are_noted),
+	    TEST(batch_is_read),
+	    TEST(archives_are_read),
+	    TEST(ids_may_have_gaps),
+	    TEST(ids_may_be_texts),
+	    TEST(ids_of_a_batch_may_be_texts),
+	    TEST(columns_may_be_renamed),
+	    TEST(labels_may_be_targets),
+	    TEST(bad_sets_are_refused),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

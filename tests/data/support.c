@@ -90,6 +90,7 @@ static hg_dataset *small_graph(void)
 	static const uint8_t train[] = {1, 1, 0, 0, 0, 0}, val[] = {0, 0, 1, 0, 0, 0},
 	                     test[] = {0, 0, 0, 0, 1, 1};
 	static const char names[] = "red\0\xc3\xa4, \"quoted\"\0\xf0\x9f\x90\xa2";
+	static const char node_names[] = "a\0\0b, \"c\"\0\xc3\xa4\0\xff raw\0last";
 	static const int64_t orig_id[] = {10, 20, 30, 40, 50, INT64_C(1) << 40};
 	static const int32_t edge_label[] = {0, 1, 2, 3, -1, 1, 1, 0, 2, 2, 3};
 	static const float edge_feat[] = {0, 1,    10, -1.5f, 20, 1e-9f, 30,  0.1f,  40, 4,  50,
@@ -110,6 +111,8 @@ static hg_dataset *small_graph(void)
 	d->val_mask = COPY(val);
 	d->test_mask = COPY(test);
 	d->orig_id = COPY(orig_id);
+	d->node_name = COPY(node_names);
+	d->node_name_bytes = sizeof node_names;
 	d->targets = 2;
 	d->target = COPY(target);
 	d->target_names = COPY("energy\n\xc3\xa5ngstr\xc3\xb6m");
@@ -212,6 +215,8 @@ void check_same(const hg_dataset *a, const hg_dataset *b)
 	CHECK_WITHIN(a->feat_amax, b->feat_amax, 0);
 	const int64_t labelled = a->graph_ptr ? a->graphs : a->nodes;
 	CHECK_EQ_I(a->class_name_bytes, b->class_name_bytes);
+	CHECK_EQ_I(a->node_name_bytes, b->node_name_bytes);
+	same_bytes("node_name", a->node_name, b->node_name, a->node_name_bytes, 1);
 	same_bytes("class_name", a->class_name, b->class_name, a->class_name_bytes, 1);
 	same_bytes("feat_mean", a->feat_mean, b->feat_mean, a->features, sizeof *a->feat_mean);
 	same_bytes("feat_deviation", a->feat_deviation, b->feat_deviation, a->features,

@@ -102,6 +102,18 @@ awk -F, 'NR > 1 { top = 0; sum = 0
 run 0 'training on ids' --data numbered.h5 --model gcn --epochs 5 --save-best ids.h5
 run 0 'predict ids' --predict numbered.h5 --checkpoint ids.h5 -o ids.csv
 sed -n 3p ids.csv | grep -q '^1007,' || fail 'predict ids:' "$(sed -n 3p ids.csv)"
+mkdir toy
+printf 'node_data: [{file_name: n.csv}]\nedge_data: [{file_name: e.csv}]\n' >toy/meta.yaml
+awk 'BEGIN { print "node_id,feat,label,train_mask,val_mask"
+  for (i = 0; i < 40; i++) printf "\"n, %d\",\"%d, %d\",%d,%d,%d\n", 39 - i, i % 2, 1 - i % 2,
+    i % 2, (i < 20), (i >= 20) }' >toy/n.csv
+awk 'BEGIN { print "src_id,dst_id"
+  for (i = 0; i < 38; i++) printf "\"n, %d\",\"n, %d\"\n", i, i + 2 }' >toy/e.csv
+"$convert" toy -o toy.h5 >/dev/null 2>&1 || fail 'names: h5convert'
+run 0 'training on names' --data toy.h5 --model gcn --epochs 2 --save-best toy_gcn.h5
+run 0 'predict names' --predict toy.h5 --checkpoint toy_gcn.h5 -o names.csv
+sed -n 2p names.csv | grep -q '^"n, 39",' || fail 'predict names:' "$(sed -n 2p names.csv)"
+sed -n 41p names.csv | grep -q '^"n, 0",' || fail 'predict names:' "$(sed -n 41p names.csv)"
 run 0 'predict without labels' --predict no_labels.h5 --checkpoint ids.h5 -o free.csv
 run 0 'training on graphs' --data pairs.h5 --model gin --epochs 5 --save-best pairs_gin.h5
 run 0 'predict graphs' --predict pairs.h5 --checkpoint pairs_gin.h5 -o graphs.csv

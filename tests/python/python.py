@@ -109,6 +109,14 @@ def datasets_are_read_and_trained_on():
     hg.Dataset.load(named).write_npz(named)
     check(list(np.load(named)["class_names"]) == words)
     check(hg.Dataset.load(named).class_names == words)
+    toy = Path(FOLDER) / "toy"
+    toy.mkdir(exist_ok=True)
+    (toy / "meta.yaml").write_text("node_data: [{file_name: n}]\nedge_data: [{file_name: e}]\n")
+    (toy / "n").write_text("node_id\nzoë\nada\n", encoding="utf-8")
+    (toy / "e").write_text("src_id,dst_id\nada,zoë\n", encoding="utf-8")
+    called = hg.Dataset.load(toy)
+    check(called.node_names == ["zoë", "ada"] and data.node_names is None)
+    check(called.edge_index.tolist() == [[1], [0]])
     edges = Path(FOLDER) / "edges.txt"
     edges.write_text("0 1\n1 2\n2 0\n")
     check(hg.Dataset.load(edges, format="edges").edges == 3)

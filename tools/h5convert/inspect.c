@@ -139,6 +139,21 @@ static void print_names(const hg_dataset *d)
 	printf("%s", d->classes > 12 ? ", ..." : "");
 }
 
+/* Print the names of the first four nodes. */
+static void print_node_names(const hg_dataset *d)
+{
+	const char *at = d->node_name;
+	if (!at || d->nodes == 0)
+		return;
+	fputs("  named      ", stdout);
+	for (int64_t i = 0; i < d->nodes && i < 4; i++, at += strlen(at) + 1) {
+		char *name = tool_printable(at);
+		printf("%s%s", i ? ", " : "", name ? name : "?");
+		free(name);
+	}
+	puts(d->nodes > 4 ? ", ..." : "");
+}
+
 /* Print the sizes of the first twelve classes. */
 static void print_classes(const hg_dataset *d, const struct facts *f)
 {
@@ -234,6 +249,7 @@ static int print_table(const char *path, const hg_dataset *d, const struct facts
 	       d->order ? "reordered" : "original", 100 * f->locality.near_miss,
 	       100 * f->locality.far_miss, f->locality.gather_ps);
 	edge_facts_print(d, &f->edge);
+	print_node_names(d);
 	print_features(d, f);
 	print_labels(d, f);
 	return 1;
@@ -258,7 +274,7 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 			break;
 	json_t *root = json_pack(
 	    "{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s?, s:s, s:I, s:f, s:f, s:i, "
-	    "s:I, s:o, s:o, s:I, s:{s:I, s:I, s:I}, s:i, s:b, s:b, s:o, s:o?}",
+	    "s:I, s:o, s:o, s:I, s:{s:I, s:I, s:I}, s:i, s:b, s:b, s:o, s:o?, s:b}",
 	    "file", json_text(path), "name", json_text(d->name), "nodes", (json_int_t)d->nodes, "edges",
 	    (json_int_t)d->edges, "graphs", (json_int_t)d->graphs, "isolated", (json_int_t)f->isolated,
 	    "self_loops", (json_int_t)f->self_loops, "max_degree", (json_int_t)f->max_degree,
@@ -273,7 +289,8 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 	    classes, "unlabelled", (json_int_t)f->unlabelled, "split", "train", (json_int_t)f->train,
 	    "val", (json_int_t)f->val, "test", (json_int_t)f->test, "folds", (int)d->folds,
 	    "standardized", d->feat_mean != NULL, "reordered", d->order != NULL, "locality",
-	    locality_json(&f->locality), "class_names", names_json(d));
+	    locality_json(&f->locality), "class_names", names_json(d), "node_names",
+	    d->node_name != NULL);
 	char *text = root && edge_facts_json(d, &f->edge, root) ? json_dumps(root, JSON_COMPACT) : NULL;
 	json_decref(root);
 	if (!text)

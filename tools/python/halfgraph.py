@@ -208,6 +208,8 @@ hg_dataset = _struct(
     ("target_names", _text),
     ("feat_mean feat_deviation class_name", _ptr),
     ("class_name_bytes", _i64),
+    ("node_name", _ptr),
+    ("node_name_bytes", _i64),
 )
 hg_import_config = _struct(
     "hg_import_config",
@@ -239,6 +241,8 @@ hg_prediction = _struct(
     ("embedding_rows embedding_cols", _i64),
     ("embedding_id class_name", _ptr),
     ("class_name_bytes", _i64),
+    ("node_name", _ptr),
+    ("node_name_bytes", _i64),
 )
 hg_predict_config = _struct(
     "hg_predict_config", ("size", _size), ("embed layer of_nodes prepare", _i32)
@@ -404,7 +408,9 @@ def _copy(pointer, shape, dtype):
 
 def _texts(pointer, count):
     """A list of texts that are one after the other in `count` bytes; None for NULL."""
-    return ct.string_at(pointer, count)[:-1].decode().split("\0") if pointer else None
+    if not pointer:
+        return None
+    return ct.string_at(pointer, count)[:-1].decode(errors="replace").split("\0")
 
 
 # ---- devices and their data ----
@@ -830,6 +836,11 @@ class Dataset:
         return _texts(self.struct.class_name, self.struct.class_name_bytes)
 
     @property
+    def node_names(self):
+        """The texts by which the source knows the nodes, as a list; None where it has numbers."""
+        return _texts(self.struct.node_name, self.struct.node_name_bytes)
+
+    @property
     def edge_index(self):
         """[2, m] int64: sources, then destinations."""
         row = np.repeat(np.arange(self.nodes), np.diff(self.rowptr))
@@ -1119,6 +1130,7 @@ class Prediction:
         embeddings     [rows, columns] float32, if they were asked for
         embedding_ids  [rows of embeddings] int64, where these are nodes and the rows are graphs
         class_names    a list: the names of the classes
+        node_names     a list: the names of the nodes, where the source has texts for numbers
     """
 
     def __init__(self, p):
@@ -1131,6 +1143,7 @@ class Prediction:
         self.embeddings = _copy(p.embedding, inner, np.float32)
         self.embedding_ids = _copy(p.embedding_id, p.embedding_rows, np.int64)
         self.class_names = _texts(p.class_name, p.class_name_bytes)
+        self.node_names = _texts(p.node_name, p.node_name_bytes)
 
 
 class Predictor:
