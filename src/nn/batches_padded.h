@@ -70,6 +70,9 @@ HG_NODISCARD hg_status hg__padded_init(struct hg__padded *padded, const hg_batch
                                        const hg_graph *probe, hg_dtype state, int labels, int mask);
 void hg__padded_fini(struct hg__padded *padded);
 
+/* The nodes and edges of a batch of these graphs, without padding. */
+void hg__padded_live(const hg_batches *all, const int64_t *graph, int64_t graphs, int64_t *nodes,
+                     int64_t *edges);
 /* The shape of a batch of these graphs, the bytes of its block, and what counts in its loss. */
 struct hg__shape_of_batch hg__padded_shape(const struct hg__padded *padded, const int64_t *graph,
                                            int64_t graphs);

@@ -1,4 +1,5 @@
-/* The buckets of a run in batches: which one is in place, and what is freed when. */
+/* The buckets of a run in batches: which one is in place, with which tape, and what is freed when.
+ * Their batches come from train_staged.c. */
 #include "nn/train_buckets.h"
 
 #include "autograd/tape.h"
@@ -33,8 +34,7 @@ void hg__train_buckets_fini(hg_train *t)
 	hg__train_buckets_forget(t);
 	hg__padded_fini(&b->padded);
 	hg__buffer_free(t->ctx, &b->block);
-	for (int k = 0; k < 2; k++)
-		hg__buffer_free(t->ctx, &b->staged[k].block);
+	hg__staged_fini(t->ctx, &b->staged);
 }
 
 /* ---- making ---- */
@@ -181,7 +181,7 @@ static hg_status tape_take(hg_train *t)
 	return HG_OK;
 }
 
-/* ---- batches on their way ---- */
+/* ---- the batches of an epoch ---- */
 
 /* A CPU has no time to spare while it computes: there the thread would take it from the kernels,
  * and be waited for when it gets none. */
@@ -189,61 +189,32 @@ void hg__train_buckets_begin(hg_train *t)
 {
 	struct hg__buckets *b = &t->batches.buckets;
 	const int runs_alone = t->ctx->backend->capture_begin != NULL;
-	b->next = -1;
-	if (b->padded.all && hg__train_steps(t) > 1 && runs_alone)
-		hg__stager_begin(&b->stager);
+	hg__staged_begin(&b->staged, b->padded.all && hg__train_steps(t) > 1 && runs_alone);
 }
 
 void hg__train_buckets_end(hg_train *t)
 {
-	hg__stager_end(&t->batches.buckets.stager);
+	hg__staged_end(&t->batches.buckets.staged);
 }
 
-/* With an eighth to spare, so that few batches need more. */
-static hg_status host_grow(hg_context *ctx, size_t bytes, struct hg__buffer *buffer)
-{
-	if (bytes <= buffer->bytes)
-		return HG_OK;
-	hg__buffer_free(ctx, buffer);
-	return hg__buffer_pinned(ctx, bytes + bytes / 8, "train: a batch", buffer);
-}
-
-/* Has batch k put together, while the device may still read the batch before. */
-static hg_status stage(hg_train *t, int64_t epoch, int64_t k)
+static hg_status ask(hg_train *t, int64_t epoch, int64_t k)
 {
 	struct hg__buckets *b = &t->batches.buckets;
-	struct hg__staged *to = &b->staged[k % 2];
 	int64_t graphs;
 	const int64_t *graph = hg__batches_of_epoch(t->batches.all, epoch, k, &graphs);
-	to->shape = hg__padded_shape(&b->padded, graph, graphs);
-	to->counted = hg__padded_counted(&b->padded, graph, graphs);
-	HG__TRY(host_grow(t->ctx, hg__padded_bytes(&b->padded, &to->shape), &to->block));
-	const struct hg__staging staging = {&b->padded, to->shape, graph, to->block.data};
-	hg__stager_ask(&b->stager, &staging);
-	b->next = k;
-	return HG_OK;
-}
-
-static hg_status copy_in(hg_train *t, const struct hg__staged *from)
-{
-	const struct hg__backend *backend = t->ctx->backend;
-	struct hg__buckets *b = &t->batches.buckets;
-	const size_t bytes = hg__padded_bytes(&b->padded, &from->shape);
-	return (backend->copy_in_async ? backend->copy_in_async : backend->copy_in)(
-	    t->ctx, b->block.data, from->block.data, bytes);
+	return hg__staged_ask(&b->staged, &b->padded, k, graph, graphs);
 }
 
 hg_status hg__train_bucket_begin(hg_train *t, int64_t epoch, int64_t k)
 {
 	struct hg__buckets *b = &t->batches.buckets;
-	const struct hg__staged *staged = &b->staged[k % 2];
-	if (b->next != k)
-		HG__TRY(stage(t, epoch, k));
-	hg__stager_wait(&b->stager);
-	b->counted = staged->counted;
-	HG__TRY(put_in_place(t, &staged->shape));
-	HG__TRY(copy_in(t, staged));
-	if (b->stager.threaded && k + 1 < hg__train_steps(t))
-		HG__TRY(stage(t, epoch, k + 1));
+	if (!hg__staged_has(&b->staged, k))
+		HG__TRY(ask(t, epoch, k));
+	const struct hg__staged_batch *batch = hg__staged_wait(&b->staged, k);
+	b->counted = batch->counted;
+	HG__TRY(put_in_place(t, &batch->shape));
+	HG__TRY(hg__staged_copy(t->ctx, batch, b->block.data));
+	if (hg__staged_runs_ahead(&b->staged) && k + 1 < hg__train_steps(t))
+		HG__TRY(ask(t, epoch, k + 1));
 	return tape_take(t);
 }

@@ -3,7 +3,7 @@
 
 #include "autograd/observe.h"
 #include "halfgraph/train.h"
-#include "nn/train_stager.h"
+#include "nn/train_staged.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -24,13 +24,6 @@ struct hg__bucket {
 	int64_t used; /* when it was last put in place */
 };
 
-/* A batch in host memory, on its way to the device. */
-struct hg__staged {
-	struct hg__buffer block; /* pinned, where the device has such memory */
-	struct hg__shape_of_batch shape;
-	int64_t counted; /* what counts in its loss */
-};
-
 /* All buckets lie in the same block of device memory, and their tapes run in the same arena. */
 struct hg__buckets {
 	struct hg__padded padded; /* .all NULL: batches keep their own shapes */
@@ -38,12 +31,8 @@ struct hg__buckets {
 	struct hg__bucket *current; /* the one in place; NULL: none */
 	struct hg__buffer block;    /* device */
 	int64_t uses;
-	/* Batch k of an epoch is in staged[k % 2], so that batch k + 1 can be put together while the
-	 * device reads batch k. */
-	struct hg__staged staged[2];
-	struct hg__stager stager;
-	int64_t next;    /* the batch that has been asked of it; -1: none */
-	int64_t counted; /* what counts in the loss of the batch in place */
+	struct hg__staged staged; /* batches on their way to the block */
+	int64_t counted;          /* what counts in the loss of the batch in place */
 };
 
 /* Tries to give the run padded batches. Its first tape has been recorded on a batch without

@@ -1,0 +1,189 @@
+/* Fills the block of a padded batch with the arrays of its graphs. */
+#include <string.h>
+
+#include "nn/batches_block.h"
+
+struct filling {
+	const struct hg__padded *p;
+	const struct hg__shape_of_batch *shape;
+	const int64_t *graph;
+	int64_t nodes, edges; /* without padding */
+	struct hg__layout at;
+	void *block;
+};
+
+static void *array_of(const struct filling *f, int array)
+{
+	return hg__padded_array(f->p, &f->at, f->block, array);
+}
+
+/* Where the nodes and the edges of graph k of the batch are in the dataset. */
+struct place {
+	int64_t node, nodes, edge, edges;
+};
+
+static struct place place_of(const struct filling *f, int64_t k)
+{
+	const int64_t *ptr = f->p->all->ptr.data, *rowptr = f->p->all->graph.rowptr;
+	const int64_t g = f->graph[k], first = ptr[g], end = ptr[g + 1];
+	return (struct place){first, end - first, rowptr[first], rowptr[end] - rowptr[first]};
+}
+
+/* One orientation. The padding rows share the missing edges evenly. */
+static void fill_pattern(const struct filling *f, const int64_t *from_rowptr,
+                         const int32_t *from_col, int64_t *rowptr, int32_t *col)
+{
+	int64_t row = 0, m = 0;
+	rowptr[0] = 0;
+	for (int64_t k = 0; k < f->shape->graphs; k++) {
+		const struct place p = place_of(f, k);
+		for (int64_t i = 0; i < p.nodes; i++)
+			rowptr[row + i + 1] = from_rowptr[p.node + i + 1] - p.edge + m;
+		for (int64_t e = 0; e < p.edges; e++)
+			col[m + e] = from_col[p.edge + e] + (int32_t)row;
+		row += p.nodes;
+		m += p.edges;
+	}
+	const int64_t rows = f->shape->nodes - row, missing = f->shape->edges - m;
+	for (int64_t i = 0; i < rows; i++) {
+		rowptr[row + i + 1] = m + missing / rows * (i + 1) + missing % rows * (i + 1) / rows;
+		for (int64_t e = rowptr[row + i]; e < rowptr[row + i + 1]; e++)
+			col[e] = (int32_t)(row + i);
+	}
+}
+
+static void fill_edge_t(const struct filling *f, uint32_t *edge)
+{
+	const uint32_t *from = f->p->edge_t.data;
+	int64_t m = 0;
+	for (int64_t k = 0; k < f->shape->graphs; k++) {
+		const struct place p = place_of(f, k);
+		for (int64_t e = 0; e < p.edges; e++)
+			edge[m + e] = from[p.edge + e] + (uint32_t)m;
+		m += p.edges;
+	}
+	for (; m < f->shape->edges; m++)
+		edge[m] = (uint32_t)m;
+}
+
+/* Rows of `bytes` of the nodes or the edges, and zeros in the padding. */
+static void fill_rows(const struct filling *f, int of_edges, const char *from, size_t bytes,
+                      size_t pitch, char *to)
+{
+	char *at = to;
+	for (int64_t k = 0; k < f->shape->graphs; k++) {
+		const struct place p = place_of(f, k);
+		const int64_t first = of_edges ? p.edge : p.node, rows = of_edges ? p.edges : p.nodes;
+		if (bytes == pitch && bytes && rows)
+			memcpy(at, from + (size_t)first * bytes, (size_t)rows * bytes);
+		for (int64_t i = 0; bytes != pitch && i < rows; i++) {
+			memcpy(at + (size_t)i * pitch, from + (size_t)(first + i) * bytes, bytes);
+			memset(at + (size_t)i * pitch + bytes, 0, pitch - bytes);
+		}
+		at += (size_t)rows * pitch;
+	}
+	const int64_t rows = of_edges ? f->shape->edges : f->shape->nodes;
+	memset(at, 0, (size_t)rows * pitch - (size_t)(at - to));
+}
+
+static void fill_table(const struct filling *f, int of_edges, const struct hg__table *t, char *to)
+{
+	const size_t size = hg_dtype_size(t->dtype);
+	fill_rows(f, of_edges, t->data.data, (size_t)t->cols * size,
+	          (size_t)hg__leading(t->cols) * size, to);
+}
+
+static void fill_weights(const struct filling *f, float *weight, hg_half *half)
+{
+	const hg_half narrow = hg_half_from_float(f->p->weight);
+	if (weight)
+		fill_rows(f, 1, (const char *)f->p->all->graph.weight, sizeof *weight, sizeof *weight,
+		          (char *)weight);
+	if (half)
+		fill_rows(f, 1, f->p->weight_f16.data, sizeof *half, sizeof *half, (char *)half);
+	for (int64_t e = f->edges; e < f->shape->edges; e++) {
+		if (weight)
+			weight[e] = f->p->weight;
+		if (half)
+			half[e] = narrow;
+	}
+}
+
+/* Sparse features, as dense rows. */
+static void fill_dense(const struct filling *f, char *to)
+{
+	const struct hg__host_csr *from = &f->p->all->sparse;
+	const int64_t ld = hg__leading(f->p->all->features);
+	int64_t row = 0;
+	memset(to, 0, hg__padded_array_bytes(f->p, f->shape, HG__PADDED_X));
+	for (int64_t k = 0; k < f->shape->graphs; k++) {
+		const struct place p = place_of(f, k);
+		for (int64_t i = p.node; i < p.node + p.nodes; i++, row++)
+			for (int64_t e = from->rowptr[i]; e < from->rowptr[i + 1]; e++) {
+				const float value = from->weight ? from->weight[e] : 1.0f;
+				const int64_t at = row * ld + from->col[e];
+				if (f->p->x_dtype == HG_F16)
+					((hg_half *)(void *)to)[at] = hg_half_from_float(value);
+				else
+					((float *)(void *)to)[at] = value;
+			}
+	}
+}
+
+static void fill_graphs(const struct filling *f)
+{
+	int64_t *ptr = array_of(f, HG__PADDED_PTR);
+	int32_t *id = array_of(f, HG__PADDED_ID);
+	ptr[0] = 0;
+	for (int64_t k = 0; k < f->shape->graphs; k++) {
+		ptr[k + 1] = ptr[k] + place_of(f, k).nodes;
+		for (int64_t i = ptr[k]; i < ptr[k + 1]; i++)
+			id[i] = (int32_t)k;
+	}
+	for (int64_t i = f->nodes; i < f->shape->nodes; i++)
+		id[i] = -1;
+	*(int64_t *)array_of(f, HG__PADDED_LIVE) = f->nodes;
+}
+
+static void fill_row(const struct filling *f, int k)
+{
+	const struct hg__table *t = &f->p->all->row[k];
+	const size_t size = hg_dtype_size(t->dtype), bytes = (size_t)t->cols * size,
+	             pitch = (size_t)hg__leading(t->cols) * size;
+	char *to = array_of(f, HG__PADDED_ROW + k);
+	for (int64_t g = 0; g < f->shape->graphs; g++, to += pitch) {
+		memset(to, 0, pitch);
+		if (bytes)
+			memcpy(to, (const char *)t->data.data + (size_t)f->graph[g] * bytes, bytes);
+	}
+}
+
+void hg__padded_fill(const struct hg__padded *p, const struct hg__shape_of_batch *shape,
+                     const int64_t *graph, void *block)
+{
+	struct filling f = {p, shape, graph, 0, 0, hg__padded_lay_out(p, shape), block};
+	hg__padded_live(p->all, graph, shape->graphs, &f.nodes, &f.edges);
+	const hg_batches *all = p->all;
+	fill_pattern(&f, all->graph.rowptr, all->graph.col, array_of(&f, HG__PADDED_ROWPTR),
+	             array_of(&f, HG__PADDED_COL));
+	if (array_of(&f, HG__PADDED_ROWPTR_T))
+		fill_pattern(&f, p->rowptr_t.data, p->col_t.data, array_of(&f, HG__PADDED_ROWPTR_T),
+		             array_of(&f, HG__PADDED_COL_T));
+	if (array_of(&f, HG__PADDED_EDGE_T))
+		fill_edge_t(&f, array_of(&f, HG__PADDED_EDGE_T));
+	fill_weights(&f, array_of(&f, HG__PADDED_WEIGHT), array_of(&f, HG__PADDED_WEIGHT_F16));
+	for (int k = 0; k < 4; k++)
+		if (array_of(&f, HG__PADDED_INVERSE_ROW + k))
+			fill_rows(&f, 0, p->factor[k].data, sizeof(float), sizeof(float),
+			          array_of(&f, HG__PADDED_INVERSE_ROW + k));
+	fill_graphs(&f);
+	if (all->is_sparse)
+		fill_dense(&f, array_of(&f, HG__PADDED_X));
+	else
+		fill_table(&f, 0, &all->dense, array_of(&f, HG__PADDED_X));
+	if (array_of(&f, HG__PADDED_EDGE_X))
+		fill_table(&f, 1, &all->edge, array_of(&f, HG__PADDED_EDGE_X));
+	for (int k = 0; k < HG_BATCH_ROWS; k++)
+		if (array_of(&f, HG__PADDED_ROW + k))
+			fill_row(&f, k);
+}

@@ -1,0 +1,58 @@
+/* The shapes of padded batches: few of them, so that a tape serves many batches. */
+#include "nn/batches_padded.h"
+
+/* Sizes are rounded up to multiples of a power of two that is at most a sixteenth of them, so a
+ * batch grows by 3 % on average. Where nodes have many edges their number matters little, and its
+ * steps are four times as large: in 30 epochs COLLAB (66 edges a node, 128 graphs a batch) then has
+ * 79 shapes in place of 143. ZINC (2 edges a node) has 9. */
+#define STEPS 16
+#define WIDE_STEPS 4
+#define MANY_EDGES 16 /* for each node of the dataset */
+
+static int64_t step_of(int64_t size, int64_t steps)
+{
+	int64_t step = 8;
+	while (2 * step * steps <= size)
+		step *= 2;
+	return step;
+}
+
+static int64_t round_up(int64_t size, int64_t steps)
+{
+	const int64_t step = step_of(size, steps);
+	return (size + step - 1) / step * step;
+}
+
+static int64_t node_steps(const hg_batches *all)
+{
+	const int64_t nodes = ((const int64_t *)all->ptr.data)[all->graphs];
+	return all->graph.rowptr[nodes] / MANY_EDGES > nodes ? WIDE_STEPS : STEPS;
+}
+
+void hg__padded_live(const hg_batches *all, const int64_t *graph, int64_t graphs, int64_t *nodes,
+                     int64_t *edges)
+{
+	const int64_t *ptr = all->ptr.data;
+	*nodes = *edges = 0;
+	for (int64_t k = 0; k < graphs; k++) {
+		*nodes += ptr[graph[k] + 1] - ptr[graph[k]];
+		*edges += all->graph.rowptr[ptr[graph[k] + 1]] - all->graph.rowptr[ptr[graph[k]]];
+	}
+}
+
+/* More rows than graphs and not as many as edges: the tape tells them apart by their number
+ * (hg__tape_live). */
+struct hg__shape_of_batch hg__padded_shape(const struct hg__padded *p, const int64_t *graph,
+                                           int64_t graphs)
+{
+	int64_t nodes, edges;
+	hg__padded_live(p->all, graph, graphs, &nodes, &edges);
+	struct hg__shape_of_batch s = {0, edges ? round_up(edges, STEPS) : 0, graphs};
+	const int64_t missing = s.edges - edges,
+	              rows = missing ? (missing + p->per_row - 1) / p->per_row : 1;
+	const int64_t least = nodes + rows > graphs ? nodes + rows : graphs + 1;
+	s.nodes = round_up(least, node_steps(p->all));
+	if (s.nodes == s.edges)
+		s.nodes += step_of(s.nodes, node_steps(p->all));
+	return s;
+}
