@@ -62,23 +62,69 @@ static void pass_free(struct pass *p)
 	memset(p, 0, sizeof *p);
 }
 
-/* The same rows are added, on a GPU in other pieces, and sparse features are multiplied as dense
- * ones: halves round otherwise in a few places, and a relu near its bend passes a gradient or does
- * not. */
-static void check_close(const struct pass *a, const struct pass *b, const char *name, double u)
+/* Is this gradient one sum over all edges? Padding changes the pieces in which a CPU adds it. */
+static int sums_edges(const char *model, const char *param)
 {
+	return (strcmp(model, "agnn") == 0 && strstr(param, ".beta")) ||
+	       (strcmp(model, "gatv2") == 0 && strstr(param, ".att"));
+}
+
+/* Two sums of the same k terms in other orders have at most k - 1 roundings each, so they differ by
+ * at most 2 (k - 1) 2^-24 times the sum of the terms' sizes. Here that is the size of the result:
+ * terms that cancel are not counted, and against that a sum in pieces has far fewer roundings in a
+ * row than k. */
+static double sum_bound(int64_t k)
+{
+	return 2.0 * (double)k * 0x1p-24;
+}
+
+static double norm_of(const float *x, const float *minus)
+{
+	double sum = 0.0;
+	for (int e = 0; e < ELEMENTS; e++) {
+		const double d = (double)x[e] - (minus ? (double)minus[e] : 0.0);
+		CHECK(isfinite(d));
+		sum += d * d;
+	}
+	return sqrt(sum);
+}
+
+/* A CPU adds the rows of the batch in the same order, whatever comes after them. */
+static void check_bits(const struct pass *a, const struct pass *b, const char *name, int64_t k)
+{
+	CHECK_MSG(memcmp(&a->loss, &b->loss, sizeof a->loss) == 0, "%s: loss %.9g and %.9g", name,
+	          (double)a->loss, (double)b->loss);
+	for (int64_t i = 0; i < a->params->count; i++) {
+		const char *param = a->params->item[i]->name;
+		if (!sums_edges(name, param))
+			CHECK_MSG(memcmp(a->grad[i], b->grad[i], sizeof a->grad[i]) == 0, "%s: %s differs",
+			          name, param);
+		else
+			CHECK_MSG(norm_of(a->grad[i], b->grad[i]) <= sum_bound(k) * norm_of(a->grad[i], NULL),
+			          "%s: %s of norm %g differs by %g", name, param, norm_of(a->grad[i], NULL),
+			          norm_of(a->grad[i], b->grad[i]));
+	}
+}
+
+/* A GPU cuts the same rows into other pieces. Each of the S tensors of a step is stored with one
+ * rounding (u, 2^-11 or 2^-24) behind sums of at most k terms. To first order, and where no op
+ * makes a relative error larger, each pass is then within S (u + sum_bound(k) / 2) of exact
+ * arithmetic, in norm, and the two within twice that: from 2^-6 (sgc) to 2^-3.5 (gt) in halves.
+ * What is not in it is a relu at whose bend the passes are on two sides. */
+static void check_close(const struct pass *a, const struct pass *b, const char *name, double u,
+                        int64_t k, double *worst)
+{
+	const double bound = (double)hg_tape_narrowings(a->tape) * (2.0 * u + sum_bound(k));
 	double norm = 0.0, distance = 0.0;
-	CHECK_MSG(fabs((double)a->loss - (double)b->loss) <= u / 16.0 * (1.0 + (double)a->loss),
+	CHECK_MSG(fabs((double)a->loss - (double)b->loss) <= bound * (double)a->loss,
 	          "%s: loss %.9g and %.9g", name, (double)a->loss, (double)b->loss);
-	for (int64_t i = 0; i < PARAMS; i++)
-		for (int e = 0; e < ELEMENTS; e++) {
-			const double x = (double)a->grad[i][e], y = (double)b->grad[i][e];
-			CHECK(isfinite(x) && isfinite(y));
-			norm += x * x;
-			distance += (x - y) * (x - y);
-		}
-	CHECK_MSG(sqrt(distance) <= u * sqrt(norm), "%s: gradients of norm %g differ by %g", name,
+	for (int64_t i = 0; i < PARAMS; i++) {
+		norm += pow(norm_of(a->grad[i], NULL), 2.0);
+		distance += pow(norm_of(a->grad[i], b->grad[i]), 2.0);
+	}
+	CHECK_MSG(sqrt(distance) <= bound * sqrt(norm), "%s: gradients of norm %g differ by %g", name,
 	          sqrt(norm), sqrt(distance));
+	*worst = fmax(*worst, sqrt(distance) / (bound * sqrt(norm)));
 }
 
 /* The batch in place, padded, in a block of device memory. */
@@ -93,7 +139,7 @@ static void block_open(struct block *k, hg_context *ctx, const hg_batches *all,
 {
 	memset(k, 0, sizeof *k);
 	CHECK(hg__padded_refusal(all, state, 1) == NULL);
-	CHECK_OK(hg__padded_init(&k->padded, all, all->batch_graph, state, 0, -1));
+	CHECK_OK(hg__padded_init(&k->padded, all, batch->input.graph, state, 0, -1));
 	const struct hg__shape_of_batch shape =
 	    hg__padded_shape(&k->padded, batch->graph, batch->graphs);
 	const size_t bytes = hg__padded_bytes(&k->padded, &shape);
@@ -192,14 +238,17 @@ static hg_status batches_of(hg_context *ctx, const struct many_device *d, int64_
 	return hg_batches_create(ctx, &c, batches);
 }
 
-static void check_batch(hg_context *ctx, const char *name, hg_batches *all, int64_t k, int variant)
+/* Batch k of `own` in its own shape, and the same batch padded. */
+static void check_batch(hg_context *ctx, const char *name, hg_batches *own, const hg_batches *all,
+                        int64_t k, int variant, double *worst)
 {
 	static struct pass exact, padded;
 	struct block block;
 	hg_batch batch = HG_BATCH_INIT;
 	const char *policy = variant & MG_F32 ? "fp32" : "fp16";
-	CHECK_OK(hg_batches_load(all, 4, k, &batch));
-	if (!hg_graph_edges(batch.input.graph))
+	CHECK_OK(hg_batches_load(own, 4, k, &batch));
+	const int64_t edges = hg_graph_edges(batch.input.graph);
+	if (!edges)
 		return;
 	pass_run(&exact, ctx, name, policy, &batch, NULL);
 	block_open(&block, ctx, all, &batch, variant & MG_F32 ? HG_F32 : HG_F16);
@@ -207,14 +256,34 @@ static void check_batch(hg_context *ctx, const char *name, hg_batches *all, int6
 	check_graph(&block, &batch);
 	check_transpose(ctx, &block);
 	pass_run(&padded, ctx, name, policy, &block.batch.batch, &block.batch);
-	/* a CPU adds the rows of dense features in the same order, and only its sums over edges, for
-	 * the parameters of some kinds of attention, are in other pieces */
-	const int same = hg_context_device(ctx) == HG_DEVICE_CPU && !(variant & MG_SPARSE);
-	check_close(&exact, &padded, name, same ? 0x1p-20 : variant & MG_F32 ? 0x1p-10 : 0x1p-4);
-	CHECK(!same || exact.loss == padded.loss);
+	const int64_t nodes = block.batch.shape.nodes,
+	              terms = block.batch.shape.edges > nodes ? block.batch.shape.edges : nodes;
+	if (hg_context_device(ctx) == HG_DEVICE_CPU)
+		check_bits(&exact, &padded, name, terms);
+	else
+		check_close(&exact, &padded, name, variant & MG_F32 ? 0x1p-24 : 0x1p-11, terms, worst);
 	pass_free(&padded);
 	pass_free(&exact);
 	block_close(&block, ctx);
+}
+
+/* Padded batches have dense features. So that both passes run the same kernels, those of the batch
+ * in its own shape are dense, too; halves hold their values. */
+static void check_model(hg_context *ctx, const struct many_graphs *g, const char *name,
+                        int64_t graphs, int variant, double *worst)
+{
+	struct many_device d, dense;
+	hg_batches *all, *own;
+	CHECK_OK(many_open(ctx, g, variant, &d));
+	CHECK_OK(many_open(ctx, g, variant & ~MG_SPARSE, &dense));
+	CHECK_OK(batches_of(ctx, &d, graphs, &all));
+	CHECK_OK(batches_of(ctx, &dense, graphs, &own));
+	check_batch(ctx, name, own, all, hg_batches_count(own) - 1, variant, worst);
+	check_batch(ctx, name, own, all, 0, variant, worst);
+	hg_batches_free(all);
+	hg_batches_free(own);
+	many_close(&d);
+	many_close(&dense);
 }
 
 static void a_pass_on_a_padded_batch_is_that_of_its_graphs(void)
@@ -223,23 +292,16 @@ static void a_pass_on_a_padded_batch_is_that_of_its_graphs(void)
 	static struct many_graphs g;
 	hg_context *ctx = test_context();
 	const char *const *names = hg_model_names();
-	for (int symmetric = 0; symmetric < 2; symmetric++)
+	double worst = 0.0;
+	for (int symmetric = 0; symmetric < 2; symmetric++) {
+		many_graphs_make(&g, symmetric, 1);
+		for (int64_t i = 0; i < g.nodes * MG_FEATURES; i++)
+			g.x[i] = hg_half_to_float(hg_half_from_float(g.x[i]));
 		for (int k = 0; names[k]; k++)
-			for (int variant = 0; variant < MG_VARIANTS; variant++) {
-				struct many_device d;
-				hg_batches *all;
-				many_graphs_make(&g, symmetric, 1);
-				/* features that halves hold, so that dense ones are those of sparse ones */
-				for (int64_t i = 0; i < g.nodes * MG_FEATURES; i++)
-					g.x[i] = hg_half_to_float(hg_half_from_float(g.x[i]));
-				CHECK_OK(many_open(ctx, &g, variant, &d));
-				const int s = (k + variant) % 3;
-				CHECK_OK(batches_of(ctx, &d, sizes[s], &all));
-				check_batch(ctx, names[k], all, hg_batches_count(all) - 1, variant);
-				check_batch(ctx, names[k], all, 0, variant);
-				hg_batches_free(all);
-				many_close(&d);
-			}
+			for (int variant = 0; variant < MG_VARIANTS; variant++)
+				check_model(ctx, &g, names[k], sizes[(k + variant) % 3], variant, &worst);
+	}
+	test_note("largest distance / bound: %.3g", worst);
 	hg_context_free(ctx);
 }
 
