@@ -21,6 +21,7 @@
 #include "halfgraph/dtype.h"
 #include "halfgraph/export.h"
 #include "halfgraph/graph.h"
+#include "halfgraph/graph_stream.h"
 #include "halfgraph/metrics.h"
 #include "halfgraph/model.h"
 #include "halfgraph/observe.h"

@@ -49,6 +49,35 @@ static hg_status begin_overflow_flag(const hg_tape *tape)
 	return HG_OK;
 }
 
+/* The promise of a task's graph; NULL if an earlier task has the same graph, or no promise. */
+static const uint64_t *promise_of(const hg_tape *tape, int64_t task)
+{
+	const hg_graph *graph = tape->program.forward[task].call.node->graph;
+	for (int64_t k = 0; k < task; k++)
+		if (tape->program.forward[k].call.node->graph == graph)
+			return NULL;
+	return graph ? hg__graph_broken(graph) : NULL;
+}
+
+/* Steps on graphs that break a promise are skipped, because proofs rest on what is promised. The
+ * flag then names the first op on such a graph. */
+static hg_status check_promises(const hg_tape *tape)
+{
+	if (tape->mode != HG_TRAIN || !tape->params)
+		return HG_OK;
+	for (int64_t i = 0; i < tape->program.forwards; i++) {
+		const uint64_t *broken = promise_of(tape, i);
+		if (!broken)
+			continue;
+		if (!tape->program.store_guards) /* otherwise it is clear already */
+			HG__TRY(hg__overflow_clear(tape->params));
+		tape->params->overflow_pending = 1;
+		HG__TRY(tape->ctx->backend->raise(tape->ctx, broken, tape->program.forward[i].entry,
+		                                  &tape->params->step->overflow));
+	}
+	return HG_OK;
+}
+
 hg_status hg_tape_forward(hg_tape *tape)
 {
 	if (!tape)
@@ -61,6 +90,7 @@ hg_status hg_tape_forward(hg_tape *tape)
 		tape->program.arena_owner->stage = HG__COMPILED; /* its values are overwritten */
 	hg__watch_begin(tape->observing.watch);
 	HG__TRY(begin_overflow_flag(tape));
+	HG__TRY(check_promises(tape));
 	for (int64_t i = 0; i < tape->program.forwards; i++) {
 		const struct hg__task *task = &tape->program.forward[i];
 		HG__TRY(call_laps(tape, i));

@@ -15,6 +15,7 @@ HG_EXTERN_C_BEGIN
 
 struct hg__csr;
 struct hg__kernels;
+struct hg__refill;
 
 /* The functions of a device. Each reports failures through hg__fail on the context. Copies from and
  * to the host have finished when they return; everything else is queued on the context's stream. */
@@ -97,6 +98,14 @@ struct hg__backend {
 	 * in their order. */
 	hg_status (*survey)(hg_context *ctx, const struct hg__csr *csr, const float *weight,
 	                    hg_graph_facts *facts, int *pattern);
+
+	/* Makes the arrays of a graph that is refilled (core/refill.h), and the bytes of device memory
+	 * that this needs as scratch. It neither allocates nor waits on a device that captures. raise
+	 * records x = INFINITY for `node` in an overflow flag (kernels/overflow.h) if *broken says that
+	 * a promise was not kept. */
+	hg_status (*refill_scratch)(hg_context *ctx, const struct hg__refill *refill, size_t *bytes);
+	hg_status (*refill)(hg_context *ctx, const struct hg__refill *refill);
+	hg_status (*raise)(hg_context *ctx, const uint64_t *broken, int32_t node, uint64_t *word);
 
 	/* Tiles (core/plan_tiles.h); both are NULL where a device has no use for them. tiles_count
 	 * writes listed [windows] (host): the listed columns of each window. tiles_fill writes id and

@@ -187,6 +187,9 @@ static inline int hg__norm_is_root(hg_norm norm)
 {
 	return norm == HG_NORM_BOTH || norm == HG_NORM_IN;
 }
+/* Whether a graph that is refilled keeps its promises: device memory for backend.h's `raise`; NULL
+ * for all other graphs. */
+const uint64_t *hg__graph_broken(const hg_graph *graph);
 /* f32 device vectors r [rows] and c [cols] of a normalisation; NULL where all factors are 1. For
  * the transpose the two are exchanged. */
 HG_NODISCARD hg_status hg__graph_norm(hg_graph *graph, hg_norm norm, const float **row_scale,

@@ -90,6 +90,11 @@ int64_t hg_graph_batch(const hg_graph *graph)
 	return graph ? graph->batch : 0;
 }
 
+const uint64_t *hg__graph_broken(const hg_graph *graph)
+{
+	return graph->broken;
+}
+
 int hg_graph_is_weighted(const hg_graph *graph)
 {
 	return graph && graph->weight.data != NULL;

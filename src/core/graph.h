@@ -33,6 +33,8 @@ struct hg_graph {
 	/* 1: the arrays above lie in the caller's memory and change from run to run (graph_blocks.h),
 	 * so nothing that is missing can be computed from them and kept */
 	int changes;
+	/* device, or NULL: whether the arrays keep what was promised of them (core/refill.h) */
+	const uint64_t *broken;
 
 	int facts_known, pattern_symmetric;
 	hg_graph_facts facts;

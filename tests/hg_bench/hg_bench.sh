@@ -36,6 +36,7 @@ expect 0 "sddmm add" sddmm $fast --features 16 --json "$scratch/all.json"
 expect 0 "heads do not divide" sddmm $fast --features 6 --heads 4 --json "$scratch/all.json"
 expect 0 "gemm dW" gemm $fast --hidden 16 --precision fp16,fp32 --algorithms --json \
   "$scratch/all.json"
+expect 0 "convert .*an edge and orientation" convert $fast --json "$scratch/all.json"
 expect 0 "edge-softmax back" edge-softmax $fast --precision fp16,fp32 --json "$scratch/all.json"
 # Every score, of operands together and apart, with each edge once and weighted, in both precisions.
 expect 0 "attention gathers *6 gathers" attention $fast --features 24 --heads 1,3,5,24 \

@@ -60,6 +60,7 @@ void mats_free(struct mats *mats);
 hg_status bench_spmm(struct bench *b);
 hg_status bench_sddmm(struct bench *b);
 hg_status bench_gemm(struct bench *b);
+hg_status bench_convert(struct bench *b);
 hg_status bench_edge_softmax(struct bench *b);
 hg_status bench_attention(struct bench *b);
 hg_status bench_epoch(struct bench *b);

@@ -14,7 +14,7 @@ struct command {
 };
 static const struct command commands[] = {{bench_spmm},         {bench_sddmm},     {bench_gemm},
                                           {bench_edge_softmax}, {bench_attention}, {bench_epoch},
-                                          {bench_epoch},        {bench_ops}};
+                                          {bench_epoch},        {bench_convert},   {bench_ops}};
 _Static_assert(sizeof commands / sizeof *commands == COMMANDS, "each has a name");
 #define STEP 6
 

@@ -10,7 +10,7 @@
 #define MOST 16 /* values of one list */
 
 /* The commands, in the order of options.command. */
-enum { COMMANDS = 8 };
+enum { COMMANDS = 9 };
 extern const struct tool_row command_names[COMMANDS];
 
 /* The names of the scores of attention. */

@@ -203,6 +203,8 @@ static hg_status read_marks(hg_context *ctx, void *marks, int64_t count, double 
 		.stream_await = ignore_stream, .memory = memory_info,                               \
 		.csr_from_coo = hg__cpu_csr_from_coo, .csr_transpose = hg__cpu_csr_transpose,       \
 		.column_ptr = hg__cpu_column_ptr, .gather_f32 = hg__cpu_gather_f32,                 \
+		.refill_scratch = hg__cpu_refill_scratch, .refill = hg__cpu_refill,                 \
+		.raise = hg__cpu_raise,                                                             \
 		.marks_make = make_marks, .marks_free = free_marks, .mark = mark_time,              \
 		.marks_read = read_marks, .survey = hg__cpu_survey, .kernels = table                \
 	}

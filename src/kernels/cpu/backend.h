@@ -31,6 +31,12 @@ HG_NODISCARD hg_status hg__cpu_gather_f32(hg_context *ctx, int64_t m, const floa
 /* facts.c: the survey of a graph (core/backend.h). */
 HG_NODISCARD hg_status hg__cpu_survey(hg_context *ctx, const struct hg__csr *csr,
                                       const float *weight, hg_graph_facts *facts, int *pattern);
+/* refill.c: the arrays of a graph that is refilled (core/backend.h). */
+HG_NODISCARD hg_status hg__cpu_refill_scratch(hg_context *ctx, const struct hg__refill *refill,
+                                              size_t *bytes);
+HG_NODISCARD hg_status hg__cpu_refill(hg_context *ctx, const struct hg__refill *refill);
+HG_NODISCARD hg_status hg__cpu_raise(hg_context *ctx, const uint64_t *broken, int32_t node,
+                                     uint64_t *word);
 
 HG_EXTERN_C_END
 #endif

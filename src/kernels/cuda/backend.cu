@@ -479,6 +479,9 @@ static constexpr struct hg__backend make_backend()
 	b.range_end = range_end;
 #endif
 	b.csr_from_coo = hg__cuda_csr_from_coo;
+	b.refill_scratch = hg__cuda_refill_scratch;
+	b.refill = hg__cuda_refill;
+	b.raise = hg__cuda_raise;
 	b.csr_transpose = hg__cuda_csr_transpose;
 	b.column_ptr = hg__cuda_column_ptr;
 	b.gather_f32 = hg__cuda_gather_f32;

@@ -50,6 +50,12 @@ HG_NODISCARD hg_status hg__cuda_gather_f32(hg_context *ctx, int64_t m, const flo
 /* facts.cu */
 HG_NODISCARD hg_status hg__cuda_survey(hg_context *ctx, const struct hg__csr *csr,
                                        const float *weight, hg_graph_facts *facts, int *pattern);
+/* refill.cu */
+HG_NODISCARD hg_status hg__cuda_refill_scratch(hg_context *ctx, const struct hg__refill *refill,
+                                               size_t *bytes);
+HG_NODISCARD hg_status hg__cuda_refill(hg_context *ctx, const struct hg__refill *refill);
+HG_NODISCARD hg_status hg__cuda_raise(hg_context *ctx, const uint64_t *broken, int32_t node,
+                                      uint64_t *word);
 /* plan_tiles.cu */
 HG_NODISCARD hg_status hg__cuda_tiles_count(hg_context *ctx, const struct hg__csr *csr,
                                             const int64_t *host_rowptr, int32_t *listed);

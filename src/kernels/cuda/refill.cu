@@ -1,0 +1,245 @@
+/* The arrays of a graph that is refilled (core/refill.h), by two radix sorts of the complete list:
+ *
+ *     list       key(e) = dst 2^bits + src of entry e of the list, self loops or padding
+ *     sort       entries by key, stably, so that equal edges keep the order of the list
+ *     rows       rowptr[i] = first place whose key is at least i 2^bits
+ *     places     col, weights, and the place of each entry
+ *
+ * and the same with dst and src exchanged for the transpose, whose `edge` are the places in the
+ * first one. All sizes are those of the room, so the work can be captured. */
+
+#include <cub/device/device_radix_sort.cuh>
+
+#include "core/refill.h"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/overflow.h"
+
+namespace
+{
+
+using word_t = unsigned long long; /* the type that 64-bit atomics need */
+
+/* Scratch memory: two buffers of keys and of entries, the place of each entry, and CUB's own. */
+struct sort_memory {
+	uint64_t *key[2];
+	uint32_t *entry[2], *place;
+	void *cub;
+	size_t cub_bytes, bytes;
+	int bits; /* of a node */
+};
+
+__device__ void keep_least(uint64_t *word, uint64_t other)
+{
+	if (other < HG__PROMISES_KEPT)
+		atomicMin(reinterpret_cast<word_t *>(word), static_cast<word_t>(other));
+}
+
+__global__ void check_counts(const __grid_constant__ struct hg__refill r)
+{
+	*r.broken = hg__refill_counts_broken(&r);
+	r.to.ptr[0] = 0;
+	r.to.ptr[1] = hg__refill_within(r.live[0], r.nodes);
+}
+
+__global__ void list_edges(const __grid_constant__ struct hg__refill r, int bits, bool transposed,
+                           uint64_t *key, uint32_t *entry)
+{
+	for (int64_t e = global_thread(); e < r.edges; e += global_threads()) {
+		const struct hg__refill_edge edge = hg__refill_edge_at(&r, e);
+		const uint64_t row = static_cast<uint64_t>(transposed ? edge.src : edge.dst),
+		               col = static_cast<uint64_t>(transposed ? edge.dst : edge.src);
+		key[e] = row << bits | col;
+		entry[e] = static_cast<uint32_t>(e);
+		if (!transposed)
+			keep_least(r.broken, edge.broken);
+	}
+}
+
+/* A search for each row, since any number of rows may be empty. */
+__global__ void find_rows(int64_t rows, int64_t edges, int bits, const uint64_t *key,
+                          int64_t *rowptr)
+{
+	for (int64_t i = global_thread(); i <= rows; i += global_threads()) {
+		int64_t low = 0, high = edges;
+		while (low < high) {
+			const int64_t middle = low + (high - low) / 2;
+			if (key[middle] >> bits < static_cast<uint64_t>(i))
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		rowptr[i] = low;
+	}
+}
+
+__device__ int32_t col_of(uint64_t key, int bits)
+{
+	return static_cast<int32_t>(key & ((uint64_t(1) << bits) - 1));
+}
+
+__global__ void put_places(const __grid_constant__ struct hg__refill r, int bits,
+                           const uint64_t *key, const uint32_t *entry, uint32_t *place)
+{
+	for (int64_t p = global_thread(); p < r.edges; p += global_threads()) {
+		const uint32_t e = entry[p];
+		r.to.col[p] = col_of(key[p], bits);
+		place[e] = static_cast<uint32_t>(p);
+		if (r.to.weight) {
+			const float weight = hg__refill_edge_at(&r, e).weight;
+			r.to.weight[p] = weight;
+			static_cast<__half *>(r.to.weight_f16)[p] = __float2half_rn(weight);
+		}
+	}
+}
+
+__global__ void put_transpose(const __grid_constant__ struct hg__refill r, int bits,
+                              const uint64_t *key, const uint32_t *entry, const uint32_t *place)
+{
+	for (int64_t p = global_thread(); p < r.edges; p += global_threads()) {
+		r.to.col_t[p] = col_of(key[p], bits);
+		r.to.edge_t[p] = place[entry[p]];
+	}
+}
+
+/* As core/graph_facts.c computes them: in f64, rounded to f32. */
+__device__ void put_factors(int64_t degree, float *inverse, float *root)
+{
+	const double d = static_cast<double>(degree > 0 ? degree : 1);
+	*inverse = static_cast<float>(1.0 / d);
+	*root = static_cast<float>(1.0 / sqrt(d));
+}
+
+__global__ void put_nodes(const __grid_constant__ struct hg__refill r)
+{
+	const int64_t nodes = hg__refill_within(r.live[0], r.nodes);
+	for (int64_t i = global_thread(); i < r.rows; i += global_threads()) {
+		const int64_t in = r.to.rowptr[i + 1] - r.to.rowptr[i],
+		              out = r.to.rowptr_t[i + 1] - r.to.rowptr_t[i];
+		put_factors(in, r.to.inverse_row + i, r.to.root_row + i);
+		put_factors(out, r.to.inverse_col + i, r.to.root_col + i);
+		r.to.id[i] = i < nodes ? 0 : -1;
+		if (i < nodes && in > r.max_degree)
+			keep_least(r.broken, hg__broken_word(HG__PROMISE_IN_DEGREE, i));
+		if (i < nodes && out > r.max_degree)
+			keep_least(r.broken, hg__broken_word(HG__PROMISE_OUT_DEGREE, i));
+	}
+}
+
+__global__ void raise_word(const uint64_t *broken, uint64_t raised, uint64_t *word)
+{
+	if (*broken != HG__PROMISES_KEPT && raised > *word)
+		*word = raised;
+}
+
+/* ---- host side ---- */
+
+int bits_of(int64_t largest)
+{
+	int bits = 1;
+	while (largest >>= 1)
+		bits++;
+	return bits;
+}
+
+hg_status lay_out(hg_context *ctx, const struct hg__refill *r, char *memory, struct sort_memory *s)
+{
+	const size_t count = static_cast<size_t>(r->edges),
+	             keys = hg__aligned(count * sizeof(uint64_t)),
+	             entries = hg__aligned(count * sizeof(uint32_t));
+	cub::DoubleBuffer<uint64_t> key;
+	cub::DoubleBuffer<uint32_t> entry;
+	*s = {};
+	s->bits = bits_of(r->rows - 1);
+	HG__CUDA(ctx, "graph stream: sort",
+	         cub::DeviceRadixSort::SortPairs(nullptr, s->cub_bytes, key, entry, r->edges, 0,
+	                                         2 * s->bits, stream_of(ctx)));
+	for (size_t i = 0; i < 2; i++) {
+		s->key[i] = reinterpret_cast<uint64_t *>(memory + i * keys);
+		s->entry[i] = reinterpret_cast<uint32_t *>(memory + 2 * keys + i * entries);
+	}
+	s->place = reinterpret_cast<uint32_t *>(memory + 2 * keys + 2 * entries);
+	s->cub = memory + 2 * keys + 3 * entries;
+	s->bytes = 2 * keys + 3 * entries + hg__aligned(s->cub_bytes);
+	return HG_OK;
+}
+
+/* Enough blocks for any device; the kernels loop over the rest. */
+unsigned blocks_for(int64_t items)
+{
+	const unsigned blocks = grid_for(items, BLOCK);
+	return blocks < 4096u ? blocks : 4096u;
+}
+
+/* Sorts the list, or its transpose, and finds its rows. */
+hg_status sort_edges(hg_context *ctx, const struct hg__refill *r, const struct sort_memory &s,
+                     bool transposed, const uint64_t **key, const uint32_t **entry)
+{
+	const cudaStream_t stream = stream_of(ctx);
+	cub::DoubleBuffer<uint64_t> keys(s.key[0], s.key[1]);
+	cub::DoubleBuffer<uint32_t> entries(s.entry[0], s.entry[1]);
+	size_t bytes = s.cub_bytes;
+	list_edges<<<blocks_for(r->edges), BLOCK, 0, stream>>>(*r, s.bits, transposed, s.key[0],
+	                                                       s.entry[0]);
+	HG__TRY(launched(ctx, "graph stream: list"));
+	HG__CUDA(ctx, "graph stream: sort",
+	         cub::DeviceRadixSort::SortPairs(s.cub, bytes, keys, entries, r->edges, 0, 2 * s.bits,
+	                                         stream));
+	find_rows<<<blocks_for(r->rows + 1), BLOCK, 0, stream>>>(
+	    r->rows, r->edges, s.bits, keys.Current(), transposed ? r->to.rowptr_t : r->to.rowptr);
+	*key = keys.Current();
+	*entry = entries.Current();
+	return launched(ctx, "graph stream: rows");
+}
+
+/* A list without room for edges. */
+hg_status clear_rows(hg_context *ctx, const struct hg__refill *r)
+{
+	const size_t bytes = static_cast<size_t>(r->rows + 1) * sizeof(int64_t);
+	const cudaStream_t stream = stream_of(ctx);
+	HG__CUDA(ctx, "graph stream: rows", cudaMemsetAsync(r->to.rowptr, 0, bytes, stream));
+	HG__CUDA(ctx, "graph stream: rows", cudaMemsetAsync(r->to.rowptr_t, 0, bytes, stream));
+	return HG_OK;
+}
+
+hg_status make_edges(hg_context *ctx, const struct hg__refill *r)
+{
+	const cudaStream_t stream = stream_of(ctx);
+	struct sort_memory s;
+	const uint64_t *key = nullptr;
+	const uint32_t *entry = nullptr;
+	HG__TRY(lay_out(ctx, r, static_cast<char *>(r->scratch), &s));
+	HG__TRY(sort_edges(ctx, r, s, false, &key, &entry));
+	put_places<<<blocks_for(r->edges), BLOCK, 0, stream>>>(*r, s.bits, key, entry, s.place);
+	HG__TRY(launched(ctx, "graph stream: columns"));
+	HG__TRY(sort_edges(ctx, r, s, true, &key, &entry));
+	put_transpose<<<blocks_for(r->edges), BLOCK, 0, stream>>>(*r, s.bits, key, entry, s.place);
+	return launched(ctx, "graph stream: transpose");
+}
+
+} // namespace
+
+hg_status hg__cuda_refill_scratch(hg_context *ctx, const struct hg__refill *r, size_t *bytes)
+{
+	struct sort_memory s = {};
+	if (r->edges > 0)
+		HG__TRY(lay_out(ctx, r, nullptr, &s));
+	*bytes = s.bytes;
+	return HG_OK;
+}
+
+hg_status hg__cuda_refill(hg_context *ctx, const struct hg__refill *r)
+{
+	const cudaStream_t stream = stream_of(ctx);
+	check_counts<<<1, 1, 0, stream>>>(*r);
+	HG__TRY(launched(ctx, "graph stream: counts"));
+	HG__TRY(r->edges > 0 ? make_edges(ctx, r) : clear_rows(ctx, r));
+	put_nodes<<<blocks_for(r->rows), BLOCK, 0, stream>>>(*r);
+	return launched(ctx, "graph stream: nodes");
+}
+
+hg_status hg__cuda_raise(hg_context *ctx, const uint64_t *broken, int32_t node, uint64_t *word)
+{
+	const cudaStream_t stream = stream_of(ctx);
+	raise_word<<<1, 1, 0, stream>>>(broken, hg__overflow_word(node, INFINITY), word);
+	return launched(ctx, "graph stream: promises");
+}

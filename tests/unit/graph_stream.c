@@ -1,0 +1,573 @@
+/* Graphs that are refilled (halfgraph/graph_stream.h): each list of edges gives the graph that
+ * hg_graph_from_coo makes of it, one tape and one captured step serve all lists, and a list that
+ * breaks a promise is told and its step skipped. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/context.h"
+#include "core/csr.h"
+#include "graphs.h"
+#include "halfgraph/graph_stream.h"
+#include "halfgraph/halfgraph.h"
+#include "halfgraph/ops_graph.h"
+
+enum { NODES = 60, EDGES = 400, DEGREE = 40 };
+
+static hg_graph_stream_config config_of(int self_loops, int weighted)
+{
+	hg_graph_stream_config c = HG_GRAPH_STREAM_CONFIG_INIT;
+	c.nodes = NODES;
+	c.edges = EDGES;
+	c.max_degree = DEGREE;
+	c.self_loops = self_loops;
+	c.weighted = weighted;
+	c.max_weight = 4.0f;
+	return c;
+}
+
+/* A random list in which no node has more than half of the degrees that are promised. */
+static struct coo random_list(int weighted)
+{
+	int in[NODES] = {0}, out[NODES] = {0};
+	struct coo list = coo_empty(test_below(NODES + 1), NODES);
+	const int64_t wanted = list.rows ? test_below(EDGES + 1) : 0;
+	for (int64_t tries = 0; list.m < wanted && tries < 10 * EDGES; tries++) {
+		const int64_t i = test_below(list.rows), j = test_below(list.rows);
+		if (in[i] == DEGREE / 2 || out[j] == DEGREE / 2)
+			continue;
+		in[i]++;
+		out[j]++;
+		if (weighted)
+			coo_add_weighted(&list, i, j, (float)(test_below(65) - 32) / 8.0f);
+		else
+			coo_add(&list, i, j);
+	}
+	return list;
+}
+
+static void refill(hg_graph_stream *stream, const struct coo *list)
+{
+	CHECK_OK(
+	    hg_graph_stream_refill(stream, list->rows, list->m, list->dst, list->src, list->weight));
+}
+
+/* The list with self loops and padding, which this test adds by itself, as a graph. */
+static hg_graph *expected_graph(hg_context *ctx, const struct coo *list,
+                                const hg_graph_stream_config *c, int64_t rows, int64_t edges)
+{
+	struct coo all = coo_empty(rows, rows);
+	int64_t padding = 0;
+	for (int64_t e = 0; e < edges; e++) {
+		int64_t i = list->rows + padding / c->max_degree, j = i;
+		float weight = 0.0f;
+		if (e < list->m) {
+			i = list->dst[e];
+			j = list->src[e];
+			weight = c->weighted ? list->weight[e] : 1.0f;
+		} else if (c->self_loops && e < list->m + list->rows) {
+			i = j = e - list->m;
+			weight = 1.0f;
+		} else {
+			padding++;
+		}
+		if (c->weighted)
+			coo_add_weighted(&all, i, j, weight);
+		else
+			coo_add(&all, i, j);
+	}
+	return coo_graph(ctx, all);
+}
+
+static void check_same(hg_context *ctx, const void *a, const void *b, size_t bytes,
+                       const char *what)
+{
+	char *x = malloc(bytes + 1), *y = malloc(bytes + 1);
+	CHECK(x && y && !a == !b);
+	CHECK_OK(ctx->backend->copy_out(ctx, x, a, a ? bytes : 0));
+	CHECK_OK(ctx->backend->copy_out(ctx, y, b, b ? bytes : 0));
+	CHECK_MSG(!a || memcmp(x, y, bytes) == 0, "%s differs", what);
+	free(x);
+	free(y);
+}
+
+static void check_same_graph(hg_context *ctx, hg_graph *a, hg_graph *b)
+{
+	struct hg__csr x, y, xt, yt;
+	CHECK_OK(hg__graph_csr(a, &x));
+	CHECK_OK(hg__graph_csr(b, &y));
+	CHECK_OK(hg__graph_csr_t(a, 1, &xt));
+	CHECK_OK(hg__graph_csr_t(b, 1, &yt));
+	const size_t ptr = ((size_t)x.rows + 1) * sizeof(int64_t), ids = (size_t)x.m * sizeof(int32_t);
+	CHECK(x.rows == y.rows && x.m == y.m);
+	check_same(ctx, x.rowptr, y.rowptr, ptr, "rowptr");
+	check_same(ctx, x.col, y.col, ids, "col");
+	check_same(ctx, xt.rowptr, yt.rowptr, ptr, "rowptr of the transpose");
+	check_same(ctx, xt.col, yt.col, ids, "col of the transpose");
+	check_same(ctx, xt.edge, yt.edge, ids, "edge of the transpose");
+	for (int half = 0; half < 2; half++) {
+		const void *w = NULL, *v = NULL;
+		CHECK_OK(hg__graph_weight(a, half ? HG_F16 : HG_F32, &w));
+		CHECK_OK(hg__graph_weight(b, half ? HG_F16 : HG_F32, &v));
+		check_same(ctx, w, v, (size_t)x.m * (half ? 2 : 4), "weight");
+	}
+	for (int norm = 0; norm < HG_NORMS; norm++) {
+		const float *r = NULL, *s = NULL, *t = NULL, *u = NULL;
+		CHECK_OK(hg__graph_norm(a, (hg_norm)norm, &r, &s));
+		CHECK_OK(hg__graph_norm(b, (hg_norm)norm, &t, &u));
+		check_same(ctx, r, t, (size_t)x.rows * sizeof *r, "factors of rows");
+		check_same(ctx, s, u, (size_t)x.rows * sizeof *s, "factors of columns");
+	}
+}
+
+/* What is promised is never less than what the lists have. */
+static void check_facts(hg_graph *a, hg_graph *b)
+{
+	hg_graph_facts x = HG_GRAPH_FACTS_INIT, y = HG_GRAPH_FACTS_INIT;
+	CHECK_OK(hg_graph_facts_get(a, &x));
+	CHECK_OK(hg_graph_facts_get(b, &y));
+	CHECK(x.max_row_degree >= y.max_row_degree && x.max_col_degree >= y.max_col_degree);
+	CHECK(x.max_row_sum >= y.max_row_sum && x.max_col_sum >= y.max_col_sum);
+	for (int norm = 0; norm < HG_NORMS; norm++)
+		CHECK_MSG(x.norm_row_sum[norm] >= y.norm_row_sum[norm] &&
+		              x.norm_col_sum[norm] >= y.norm_col_sum[norm],
+		          "norm %d: rows %.9g, columns %.9g promised, %.9g and %.9g found", norm,
+		          x.norm_row_sum[norm], x.norm_col_sum[norm], y.norm_row_sum[norm],
+		          y.norm_col_sum[norm]);
+}
+
+static void every_list_gives_its_graph(void)
+{
+	test_reseed(1);
+	for (int kind = 0; kind < 4; kind++) {
+		hg_context *ctx = test_context();
+		const hg_graph_stream_config c = config_of(kind % 2, kind / 2);
+		hg_graph_stream *stream = NULL;
+		CHECK_OK(hg_graph_stream_create(ctx, &c, &stream));
+		hg_graph *graph = hg_graph_stream_graph(stream);
+		struct coo list = coo_empty(0, NODES);
+		for (int k = 0; k < 8; k++) { /* the first is the empty graph in place */
+			hg_graph *expected =
+			    expected_graph(ctx, &list, &c, hg_graph_rows(graph), hg_graph_edges(graph));
+			CHECK_OK(hg_graph_stream_check(stream));
+			check_same_graph(ctx, graph, expected);
+			check_facts(graph, expected);
+			hg_graph_free(expected);
+			coo_free(&list);
+			list = random_list(c.weighted);
+			refill(stream, &list);
+		}
+		coo_free(&list);
+		hg_graph_stream_free(stream);
+		hg_context_free(ctx);
+	}
+}
+
+/* ---- training ---- */
+
+enum { WIDTH = 8, CLASSES = 3 };
+
+struct rig {
+	hg_context *ctx;
+	hg_graph_stream *stream;
+	hg_graph *graph;
+	hg_tensor *x, *label;
+	hg_params *params;
+	hg_model *model;
+	hg_tape *tape;
+	hg_optim *optim;
+	hg_step *step;
+	hg_var loss;
+};
+
+/* Features of nodes, and zeros for the rows of padding, which have no label. */
+static void upload_nodes(const struct rig *r, int64_t nodes)
+{
+	const int64_t rows = hg_graph_rows(r->graph);
+	float *x = calloc((size_t)rows * WIDTH, sizeof *x);
+	int32_t *label = malloc((size_t)rows * sizeof *label);
+	CHECK(x && label);
+	for (int64_t i = 0; i < rows; i++) {
+		label[i] = i < nodes ? (int32_t)test_below(CLASSES) : -1;
+		for (int64_t k = 0; i < nodes && k < WIDTH; k++)
+			x[i * WIDTH + k] = (float)(test_below(17) - 8);
+	}
+	CHECK_OK(hg_tensor_upload(r->x, x, HG_F32));
+	CHECK_OK(hg_tensor_upload(r->label, label, HG_I32));
+	free(x);
+	free(label);
+}
+
+static void record(struct rig *r, hg_graph *graph)
+{
+	hg_model_config model = hg_model_config_default("gcn");
+	hg_model_input input = HG_MODEL_INPUT_INIT;
+	hg_optim_config adam = HG_OPTIM_CONFIG_INIT;
+	const hg_policy policy = hg_policy_fp16();
+	model.in_features = WIDTH;
+	model.out_features = CLASSES;
+	model.hidden = 16;
+	input.graph = graph;
+	input.x = r->x;
+	input.x_amax = 8.0;
+	CHECK_OK(hg_params_create(r->ctx, &policy, &r->params));
+	CHECK_OK(hg_model_create(r->params, &model, &r->model));
+	CHECK_OK(hg_tape_create(r->params, HG_TRAIN, &r->tape));
+	r->loss = hg_softmax_xent(r->tape, hg_model_record(r->model, r->tape, &input),
+	                          hg_tape_input(r->tape, r->label, "labels", -1.0), HG_NONE);
+	CHECK_MSG(hg_tape_compile(r->tape, r->loss) == HG_OK, "%s", hg_context_error(r->ctx));
+	CHECK_OK(hg_optim_create(r->params, &adam, &r->optim));
+}
+
+static struct rig rig_open(int self_loops)
+{
+	struct rig r = {.ctx = test_context()};
+	const hg_graph_stream_config c = config_of(self_loops, 0);
+	CHECK_OK(hg_graph_stream_create(r.ctx, &c, &r.stream));
+	r.graph = hg_graph_stream_graph(r.stream);
+	CHECK_OK(hg_tensor_create(r.ctx, HG_F16, hg_graph_rows(r.graph), WIDTH, &r.x));
+	CHECK_OK(hg_tensor_create(r.ctx, HG_I32, hg_graph_rows(r.graph), 1, &r.label));
+	return r;
+}
+
+static void tape_close(struct rig *r)
+{
+	hg_step_free(r->step);
+	hg_optim_free(r->optim);
+	hg_tape_free(r->tape);
+	hg_model_free(r->model);
+	hg_params_free(r->params);
+}
+
+static void rig_close(struct rig *r)
+{
+	tape_close(r);
+	hg_tensor_free(r->x);
+	hg_tensor_free(r->label);
+	hg_graph_stream_free(r->stream);
+	hg_context_free(r->ctx);
+}
+
+static double loss_of(const struct rig *r)
+{
+	double loss = NAN;
+	CHECK_OK(hg_tape_forward(r->tape));
+	CHECK_OK(hg_tape_scalar(r->tape, r->loss, &loss));
+	return loss;
+}
+
+/* The loss of a tape on the graph that is refilled, and that of a new tape on the graph that is
+ * made of the list. Both add the same f32 numbers, each node's in an order that depends on the
+ * plan: with at most DEGREE terms for each of two layers and NODES in the loss, and logits of f16
+ * that may round to a neighbour, 2^-9 of it is far more than the difference. */
+static void one_tape_serves_all_lists(void)
+{
+	test_reseed(2);
+	struct rig r = rig_open(1);
+	const hg_graph_stream_config c = config_of(1, 0);
+	record(&r, r.graph);
+	for (int k = 0; k < 5; k++) {
+		struct coo list = random_list(0);
+		struct rig once = r;
+		refill(r.stream, &list);
+		upload_nodes(&r, list.rows);
+		const double loss = loss_of(&r);
+		hg_graph *expected =
+		    expected_graph(r.ctx, &list, &c, hg_graph_rows(r.graph), hg_graph_edges(r.graph));
+		once.step = NULL;
+		record(&once, expected);
+		const double other = loss_of(&once);
+		CHECK_WITHIN(loss, other, 0x1p-9 * fabs(other) + 0x1p-20);
+		CHECK(list.rows == 0 || loss > 0.0);
+		tape_close(&once);
+		hg_graph_free(expected);
+		coo_free(&list);
+	}
+	rig_close(&r);
+}
+
+static void weights_of(const struct rig *r, float *weight, int64_t room)
+{
+	int64_t at = 0;
+	for (int64_t i = 0; i < hg_params_count(r->params); i++) {
+		const hg_tensor *master = hg_param_master(hg_params_at(r->params, i));
+		const int64_t count = hg_tensor_rows(master) * hg_tensor_cols(master);
+		CHECK(at + count <= room);
+		CHECK_OK(hg_tensor_download(master, weight + at, HG_F32));
+		at += count;
+	}
+}
+
+/* Steps over lists that change, captured where a device captures, have the bits of steps that are
+ * queued call by call. */
+static void a_captured_step_serves_all_lists(void)
+{
+	enum { ROOM = 4096, STEPS = 8 };
+	static float weight[2][ROOM];
+	memset(weight, 0, sizeof weight);
+	for (int eager = 0; eager < 2; eager++) {
+		struct rig r = rig_open(1);
+		hg_step_config config = HG_STEP_CONFIG_INIT;
+		hg_step_info info = HG_STEP_INFO_INIT;
+		record(&r, r.graph);
+		config.eager = eager;
+		CHECK_OK(hg_step_create(r.tape, r.optim, &config, &r.step));
+		test_reseed(3);
+		for (int k = 0; k < STEPS; k++) {
+			struct coo list = random_list(0);
+			refill(r.stream, &list);
+			upload_nodes(&r, list.rows);
+			CHECK_OK(hg_step_run(r.step, 1));
+			coo_free(&list);
+		}
+		CHECK_OK(hg_optim_info(r.optim, &info));
+		CHECK_EQ_I(info.steps, STEPS);
+		CHECK_EQ_I(info.skipped, 0);
+		weights_of(&r, weight[eager], ROOM);
+		rig_close(&r);
+	}
+	CHECK(memcmp(weight[0], weight[1], sizeof weight[0]) == 0);
+}
+
+/* ---- promises ---- */
+
+static const struct broken {
+	const char *name;
+	int weighted, self_loops;
+	int64_t nodes, m;
+	int32_t dst[4], src[4];
+	float weight[4];
+	int hub; /* this many edges into node 0; below 0: out of it */
+	const char *text;
+} broken[] = {
+    {"destination",
+     0,
+     0,
+     3,
+     3,
+     {0, 3, 1},
+     {0, 0, 9},
+     {0},
+     0,
+     "the destination of edge 1 is node 3, expected 0 to 2"},
+    {"source",
+     0,
+     0,
+     3,
+     2,
+     {0, 2},
+     {0, -1},
+     {0},
+     0,
+     "the source of edge 1 is node -1, expected 0 to 2"},
+    {"weight",
+     1,
+     0,
+     3,
+     2,
+     {0, 2},
+     {0, 1},
+     {4.0f, -4.5f},
+     0,
+     "the weight of edge 1 is -4.5, but numbers from -4 to 4"},
+    {"NaN", 1, 0, 3, 1, {0}, {0}, {NAN}, 0, "the weight of edge 0 is "},
+    {"edges in", 0, 0, 50, 0, {0}, {0}, {0}, DEGREE + 1, "41 edges lead to node 0, but at most 40"},
+    {"edges out",
+     0,
+     0,
+     50,
+     0,
+     {0},
+     {0},
+     {0},
+     -DEGREE - 2,
+     "42 edges lead from node 0, but at most 40"},
+    {"self loop",
+     0,
+     1,
+     50,
+     0,
+     {0},
+     {0},
+     {0},
+     DEGREE,
+     "41 edges lead to node 0 with its self loop, but at most 40"},
+};
+
+static struct coo list_of(const struct broken *b)
+{
+	struct coo list = coo_empty(b->nodes, NODES);
+	for (int64_t e = 0; e < b->m; e++) {
+		if (b->weighted)
+			coo_add_weighted(&list, 0, 0, b->weight[e]);
+		else
+			coo_add(&list, 0, 0);
+		list.dst[e] = b->dst[e];
+		list.src[e] = b->src[e];
+	}
+	for (int k = 0; k < abs(b->hub); k++)
+		coo_add(&list, b->hub > 0 ? 0 : 1 + k, b->hub > 0 ? 1 + k : 0);
+	return list;
+}
+
+static void a_broken_promise_is_told(void)
+{
+	for (size_t k = 0; k < sizeof broken / sizeof broken[0]; k++) {
+		hg_context *ctx = test_context();
+		const hg_graph_stream_config c = config_of(broken[k].self_loops, broken[k].weighted);
+		hg_graph_stream *stream = NULL;
+		struct coo list = list_of(&broken[k]);
+		struct coo good = random_list(c.weighted);
+		CHECK_OK(hg_graph_stream_create(ctx, &c, &stream));
+		refill(stream, &list);
+		CHECK_STATUS(hg_graph_stream_check(stream), HG_ERR_ARG);
+		CHECK_CONTAINS(hg_context_error(ctx), broken[k].text);
+		refill(stream, &good);
+		CHECK_OK(hg_graph_stream_check(stream));
+		coo_free(&good);
+		coo_free(&list);
+		hg_graph_stream_free(stream);
+		hg_context_free(ctx);
+	}
+}
+
+/* Its step changes no weight; the next one, on a good list, does. */
+static void a_step_on_a_broken_promise_is_skipped(void)
+{
+	enum { ROOM = 4096 };
+	static float before[ROOM], after[ROOM];
+	for (int eager = 0; eager < 2; eager++)
+		for (size_t k = 0; k < sizeof broken / sizeof broken[0]; k++) {
+			if (broken[k].weighted)
+				continue;
+			test_reseed(4);
+			struct rig r = rig_open(broken[k].self_loops);
+			hg_step_config config = HG_STEP_CONFIG_INIT;
+			struct coo list = list_of(&broken[k]), good = random_list(0);
+			record(&r, r.graph);
+			config.eager = eager;
+			CHECK_OK(hg_step_create(r.tape, r.optim, &config, &r.step));
+			for (int step = 0; step < 4; step++) { /* the third is captured */
+				hg_step_info info = HG_STEP_INFO_INIT;
+				const int is_broken = step % 2;
+				refill(r.stream, is_broken ? &list : &good);
+				upload_nodes(&r, is_broken ? list.rows : good.rows);
+				weights_of(&r, before, ROOM);
+				CHECK_OK(hg_step_run(r.step, 1));
+				CHECK_OK(hg_optim_info(r.optim, &info));
+				weights_of(&r, after, ROOM);
+				CHECK_MSG(info.applied == !is_broken, "%s, step %d: applied %d", broken[k].name,
+				          step, info.applied);
+				CHECK((memcmp(before, after, sizeof before) == 0) == is_broken);
+			}
+			coo_free(&good);
+			coo_free(&list);
+			rig_close(&r);
+		}
+}
+
+/* Numbers that a kernel writes may be outside the room, too. */
+static void numbers_outside_the_room_are_told(void)
+{
+	static const int64_t live[][2] = {{NODES + 1, 0}, {-1, 0}, {1, EDGES + 1}, {1, -1}};
+	for (size_t k = 0; k < sizeof live / sizeof live[0]; k++) {
+		hg_context *ctx = test_context();
+		const hg_graph_stream_config c = config_of(0, 0);
+		hg_graph_stream *stream = NULL;
+		hg_graph_stream_list list = HG_GRAPH_STREAM_LIST_INIT;
+		const int32_t zeros[EDGES] = {0};
+		CHECK_OK(hg_graph_stream_create(ctx, &c, &stream));
+		CHECK_OK(hg_graph_stream_list_get(stream, &list));
+		CHECK(list.live && list.dst && list.src && !list.weight);
+		CHECK_OK(ctx->backend->copy_in(ctx, list.dst, zeros, sizeof zeros));
+		CHECK_OK(ctx->backend->copy_in(ctx, list.src, zeros, sizeof zeros));
+		CHECK_OK(ctx->backend->copy_in(ctx, list.live, live[k], sizeof live[k]));
+		CHECK_OK(hg_graph_stream_convert(stream));
+		CHECK_STATUS(hg_graph_stream_check(stream), HG_ERR_ARG);
+		CHECK_CONTAINS(hg_context_error(ctx), "expected at most 60 and 400");
+		hg_graph_stream_free(stream);
+		hg_context_free(ctx);
+	}
+}
+
+/* ---- mistakes ---- */
+
+static void mistakes_are_refused(void)
+{
+	static const struct {
+		int64_t nodes, edges, max_degree;
+		float max_weight;
+		int self_loops;
+		hg_status status;
+	} row[] = {{0, 1, 1, 1.0f, 0, HG_ERR_ARG},
+	           {1, -1, 1, 1.0f, 0, HG_ERR_ARG},
+	           {1, 1, 0, 1.0f, 0, HG_ERR_ARG},
+	           {1, 1, 1, 0.0f, 0, HG_ERR_ARG},
+	           {1, 1, 1, NAN, 0, HG_ERR_ARG},
+	           {1, 1, 1, 65505.0f, 0, HG_ERR_ARG},
+	           {1, 1, 1, 0.5f, 1, HG_ERR_ARG},
+	           {INT64_MAX, 1, 1, 1.0f, 0, HG_ERR_UNSUPPORTED},
+	           {INT32_MAX, INT32_MAX, 1, 1.0f, 1, HG_ERR_UNSUPPORTED}};
+	hg_context *ctx = test_context();
+	hg_graph_stream *stream = NULL;
+	for (size_t k = 0; k < sizeof row / sizeof row[0]; k++) {
+		hg_graph_stream_config c = HG_GRAPH_STREAM_CONFIG_INIT;
+		c.nodes = row[k].nodes;
+		c.edges = row[k].edges;
+		c.max_degree = row[k].max_degree;
+		c.max_weight = row[k].max_weight;
+		c.self_loops = row[k].self_loops;
+		CHECK_STATUS(hg_graph_stream_create(ctx, &c, &stream), row[k].status);
+		CHECK(!stream);
+	}
+	const hg_graph_stream_config c = config_of(0, 0);
+	const int32_t id[1] = {0};
+	const float one[1] = {1.0f};
+	CHECK_STATUS(hg_graph_stream_create(ctx, NULL, &stream), HG_ERR_ARG);
+	CHECK_OK(hg_graph_stream_create(ctx, &c, &stream));
+	CHECK_STATUS(hg_graph_stream_refill(stream, NODES + 1, 0, NULL, NULL, NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_graph_stream_refill(stream, 1, EDGES + 1, id, id, NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_graph_stream_refill(stream, 1, 1, id, NULL, NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_graph_stream_refill(stream, 1, 1, id, id, one), HG_ERR_ARG);
+	CHECK_OK(hg_graph_stream_check(stream));
+	CHECK_STATUS(hg_graph_stream_check(NULL), HG_ERR_ARG);
+	CHECK(hg_graph_stream_graph(NULL) == NULL);
+	hg_graph_stream_free(stream);
+	hg_graph_stream_free(NULL);
+	hg_context_free(ctx);
+}
+
+/* Room for one node and for no edges. */
+static void the_smallest_room(void)
+{
+	hg_context *ctx = test_context();
+	hg_graph_stream_config c = HG_GRAPH_STREAM_CONFIG_INIT;
+	hg_graph_stream *stream = NULL;
+	for (int self_loops = 0; self_loops < 2; self_loops++) {
+		c.self_loops = self_loops;
+		CHECK_OK(hg_graph_stream_create(ctx, &c, &stream));
+		CHECK_EQ_I(hg_graph_rows(hg_graph_stream_graph(stream)), 2);
+		CHECK_EQ_I(hg_graph_edges(hg_graph_stream_graph(stream)), self_loops);
+		for (int64_t nodes = 0; nodes < 2; nodes++) {
+			CHECK_OK(hg_graph_stream_refill(stream, nodes, 0, NULL, NULL, NULL));
+			CHECK_OK(hg_graph_stream_check(stream));
+		}
+		hg_graph_stream_free(stream);
+	}
+	hg_context_free(ctx);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(every_list_gives_its_graph),
+	    TEST(one_tape_serves_all_lists),
+	    TEST(a_captured_step_serves_all_lists),
+	    TEST(a_broken_promise_is_told),
+	    TEST(a_step_on_a_broken_promise_is_skipped),
+	    TEST(numbers_outside_the_room_are_told),
+	    TEST(mistakes_are_refused),
+	    TEST(the_smallest_room),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
