@@ -1,5 +1,6 @@
 /* Recognise the format of an input: a folder or archive by the names of the files in it, a file by
  * its first bytes, and by its name where they do not tell. */
+#include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -173,7 +174,7 @@ hg_status hg_import_recognise(const char *path, const hg_importer **importer, ch
 		                     path ? "importer" : "path");
 	const hg_importer *found = NULL;
 	*importer = NULL;
-	const int exists = stat(path, &info) == 0;
+	const int exists = stat(path, &info) == 0, reason = errno;
 	if (hg__folder_is(path))
 		HG__TRY(look_inside(path, &found, message));
 	else if (exists && S_ISREG(info.st_mode)) /* what is read of a pipe is lost */
@@ -186,6 +187,8 @@ hg_status hg_import_recognise(const char *path, const hg_importer **importer, ch
 		                     "%s: what this folder holds does not identify the format: add --from "
 		                     "FORMAT",
 		                     path);
+	if (!exists)
+		return hg__data_fail(message, HG_ERR_IO, "%s: %s", path, strerror(reason));
 	return hg__data_fail(message, HG_ERR_FORMAT,
 	                     "%s: its ending does not identify the format: add --from FORMAT", path);
 }

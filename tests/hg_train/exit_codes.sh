@@ -46,4 +46,15 @@ done <<TABLE
 3 |NOTHING LEARNT  in 2 of 2 runs|$still --seeds 2
 3 |every step was skipped|--data hub.h5 --model gin --dropout 0 --epochs 1
 TABLE
+
+# bad input: a file to which another run is writing
+if command -v flock >/dev/null; then
+  echo kept >busy.json
+  printf '#!/bin/sh\nexec flock busy.json "%s" "$@"\n' "$tool" >busy
+  chmod +x busy
+  tool=./busy
+  run 2 "busy file" --data data.h5 --model gcn --epochs 2 --device cpu --json busy.json
+  contains "busy file" err "busy.json: cannot be written: another run is writing to it"
+  contains "busy file" busy.json kept
+fi
 exit $((failures > 0))

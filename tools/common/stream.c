@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +29,13 @@ int stream_open(struct stream *stream, const char *path)
 		return setvbuf(stdout, NULL, _IONBF, 0);
 	}
 	const int fd = open_file(stream);
+	/* Lines of two runs would be written over each other. EWOULDBLOCK: another run has the file.
+	 * Where a file system has no locks, there is none. */
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+		(void)close(fd);
+		errno = EWOULDBLOCK;
+		return -1;
+	}
 	stream->out = fd < 0 ? NULL : fdopen(fd, "w");
 	if (fd >= 0 && !stream->out)
 		(void)close(fd);
@@ -67,7 +75,8 @@ int stream_line(FILE *out, const char *line)
 
 void stream_say(const char *tool, const char *path, int error)
 {
-	tool_say(tool, "%s: cannot be written: %s", path, strerror(error ? error : EIO));
+	tool_say(tool, "%s: cannot be written: %s", path,
+	         error == EWOULDBLOCK ? "another run is writing to it" : strerror(error ? error : EIO));
 }
 
 /* Empty a regular file; pipes and devices have no content to remove. */

@@ -292,14 +292,16 @@ static int check(struct options *o)
 	return code;
 }
 
-/* Seal a file in place, or leave it unchanged. */
+/* Seal a file in place, or leave it unchanged. A signal waits until the temporary copy is gone. */
 static int seal_file(const char *path)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_status status = access(path, R_OK) == 0 ? tool_file_try(path, message) : HG_OK;
 	const int writing = status == HG_OK && access(path, R_OK) == 0;
+	watch_begin(0);
 	if (status == HG_OK)
 		status = hg_file_seal(path, message);
+	watch_end();
 	if (status == HG_OK)
 		return TOOL_DONE;
 	tool_say("h5convert", "%s", message);
