@@ -22,7 +22,7 @@
  * Equation  rows in order of dst, then src, then the place in the list: the same graph, to the last
  *           bit, as hg_graph_from_coo makes of the list with its padding
  * Cost      a sort of the edges by (dst, src) and one by (src, dst), on the device. Memory for E
- *           edges: 44 E bytes and 32 R bytes on a GPU, and the scratch memory of the sorts
+ *           edges: 44 E bytes and 36 R bytes on a GPU, and the scratch memory of the sorts
  * Owner     The stream owns the graph. Tapes on it go first.
  * Threads   One thread at a time per context.
  * Source    Chen et al., fuseGNN, ICCAD 2020 (graphs that are converted in every step). */

@@ -3,10 +3,10 @@
  *     list       key(e) = dst 2^bits + src of entry e of the list, self loops or padding
  *     sort       entries by key, stably, so that equal edges keep the order of the list
  *     rows       rowptr[i] = first place whose key is at least i 2^bits
- *     places     col, weights, and the place of each entry
+ *     places     col and weights; key(p) of place p with src and dst exchanged
  *
- * and the same with dst and src exchanged for the transpose, whose `edge` are the places in the
- * first one. All sizes are those of the room, so the work can be captured. */
+ * and then sort and rows of these keys, for the transpose, whose `edge` are the places p. All sizes
+ * are those of the room, so the work can be captured. */
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -18,11 +18,13 @@ namespace
 {
 
 using word_t = unsigned long long; /* the type that 64-bit atomics need */
+using key_buffers = cub::DoubleBuffer<uint64_t>;
+using entry_buffers = cub::DoubleBuffer<uint32_t>;
 
-/* Scratch memory: two buffers of keys and of entries, the place of each entry, and CUB's own. */
+/* Scratch memory: two buffers of keys and of entries, and CUB's own. */
 struct sort_memory {
 	uint64_t *key[2];
-	uint32_t *entry[2], *place;
+	uint32_t *entry[2];
 	void *cub;
 	size_t cub_bytes, bytes;
 	int bits; /* of a node */
@@ -41,17 +43,14 @@ __global__ void check_counts(const __grid_constant__ struct hg__refill r)
 	r.to.ptr[1] = hg__refill_within(r.live[0], r.nodes);
 }
 
-__global__ void list_edges(const __grid_constant__ struct hg__refill r, int bits, bool transposed,
-                           uint64_t *key, uint32_t *entry)
+__global__ void list_edges(const __grid_constant__ struct hg__refill r, int bits, uint64_t *key,
+                           uint32_t *entry)
 {
 	for (int64_t e = global_thread(); e < r.edges; e += global_threads()) {
 		const struct hg__refill_edge edge = hg__refill_edge_at(&r, e);
-		const uint64_t row = static_cast<uint64_t>(transposed ? edge.src : edge.dst),
-		               col = static_cast<uint64_t>(transposed ? edge.dst : edge.src);
-		key[e] = row << bits | col;
+		key[e] = static_cast<uint64_t>(edge.dst) << bits | static_cast<uint64_t>(edge.src);
 		entry[e] = static_cast<uint32_t>(e);
-		if (!transposed)
-			keep_least(r.broken, edge.broken);
+		keep_least(r.broken, edge.broken);
 	}
 }
 
@@ -77,27 +76,30 @@ __device__ int32_t col_of(uint64_t key, int bits)
 	return static_cast<int32_t>(key & ((uint64_t(1) << bits) - 1));
 }
 
-__global__ void put_places(const __grid_constant__ struct hg__refill r, int bits,
-                           const uint64_t *key, const uint32_t *entry, uint32_t *place)
+/* key, entry: of each place; they become those of the list for the transpose. */
+__global__ void put_places(const __grid_constant__ struct hg__refill r, int bits, uint64_t *key,
+                           uint32_t *entry)
 {
 	for (int64_t p = global_thread(); p < r.edges; p += global_threads()) {
-		const uint32_t e = entry[p];
-		r.to.col[p] = col_of(key[p], bits);
-		place[e] = static_cast<uint32_t>(p);
+		const uint64_t k = key[p];
+		const int32_t col = col_of(k, bits);
+		r.to.col[p] = col;
 		if (r.to.weight) {
-			const float weight = hg__refill_edge_at(&r, e).weight;
+			const float weight = hg__refill_edge_at(&r, entry[p]).weight;
 			r.to.weight[p] = weight;
 			static_cast<__half *>(r.to.weight_f16)[p] = __float2half_rn(weight);
 		}
+		key[p] = static_cast<uint64_t>(col) << bits | k >> bits;
+		entry[p] = static_cast<uint32_t>(p);
 	}
 }
 
 __global__ void put_transpose(const __grid_constant__ struct hg__refill r, int bits,
-                              const uint64_t *key, const uint32_t *entry, const uint32_t *place)
+                              const uint64_t *key, const uint32_t *entry)
 {
 	for (int64_t p = global_thread(); p < r.edges; p += global_threads()) {
 		r.to.col_t[p] = col_of(key[p], bits);
-		r.to.edge_t[p] = place[entry[p]];
+		r.to.edge_t[p] = entry[p];
 	}
 }
 
@@ -146,8 +148,8 @@ hg_status lay_out(hg_context *ctx, const struct hg__refill *r, char *memory, str
 	const size_t count = static_cast<size_t>(r->edges),
 	             keys = hg__aligned(count * sizeof(uint64_t)),
 	             entries = hg__aligned(count * sizeof(uint32_t));
-	cub::DoubleBuffer<uint64_t> key;
-	cub::DoubleBuffer<uint32_t> entry;
+	key_buffers key;
+	entry_buffers entry;
 	*s = {};
 	s->bits = bits_of(r->rows - 1);
 	HG__CUDA(ctx, "graph stream: sort",
@@ -157,9 +159,8 @@ hg_status lay_out(hg_context *ctx, const struct hg__refill *r, char *memory, str
 		s->key[i] = reinterpret_cast<uint64_t *>(memory + i * keys);
 		s->entry[i] = reinterpret_cast<uint32_t *>(memory + 2 * keys + i * entries);
 	}
-	s->place = reinterpret_cast<uint32_t *>(memory + 2 * keys + 2 * entries);
-	s->cub = memory + 2 * keys + 3 * entries;
-	s->bytes = 2 * keys + 3 * entries + hg__aligned(s->cub_bytes);
+	s->cub = memory + 2 * (keys + entries);
+	s->bytes = 2 * (keys + entries) + hg__aligned(s->cub_bytes);
 	return HG_OK;
 }
 
@@ -170,24 +171,17 @@ unsigned blocks_for(int64_t items)
 	return blocks < 4096u ? blocks : 4096u;
 }
 
-/* Sorts the list, or its transpose, and finds its rows. */
+/* Sorts a list of keys, and finds its rows. */
 hg_status sort_edges(hg_context *ctx, const struct hg__refill *r, const struct sort_memory &s,
-                     bool transposed, const uint64_t **key, const uint32_t **entry)
+                     key_buffers &key, entry_buffers &entry, int64_t *rowptr)
 {
 	const cudaStream_t stream = stream_of(ctx);
-	cub::DoubleBuffer<uint64_t> keys(s.key[0], s.key[1]);
-	cub::DoubleBuffer<uint32_t> entries(s.entry[0], s.entry[1]);
 	size_t bytes = s.cub_bytes;
-	list_edges<<<blocks_for(r->edges), BLOCK, 0, stream>>>(*r, s.bits, transposed, s.key[0],
-	                                                       s.entry[0]);
-	HG__TRY(launched(ctx, "graph stream: list"));
-	HG__CUDA(ctx, "graph stream: sort",
-	         cub::DeviceRadixSort::SortPairs(s.cub, bytes, keys, entries, r->edges, 0, 2 * s.bits,
-	                                         stream));
-	find_rows<<<blocks_for(r->rows + 1), BLOCK, 0, stream>>>(
-	    r->rows, r->edges, s.bits, keys.Current(), transposed ? r->to.rowptr_t : r->to.rowptr);
-	*key = keys.Current();
-	*entry = entries.Current();
+	HG__CUDA(
+	    ctx, "graph stream: sort",
+	    cub::DeviceRadixSort::SortPairs(s.cub, bytes, key, entry, r->edges, 0, 2 * s.bits, stream));
+	find_rows<<<blocks_for(r->rows + 1), BLOCK, 0, stream>>>(r->rows, r->edges, s.bits,
+	                                                         key.Current(), rowptr);
 	return launched(ctx, "graph stream: rows");
 }
 
@@ -204,15 +198,18 @@ hg_status clear_rows(hg_context *ctx, const struct hg__refill *r)
 hg_status make_edges(hg_context *ctx, const struct hg__refill *r)
 {
 	const cudaStream_t stream = stream_of(ctx);
+	const unsigned blocks = blocks_for(r->edges);
 	struct sort_memory s;
-	const uint64_t *key = nullptr;
-	const uint32_t *entry = nullptr;
 	HG__TRY(lay_out(ctx, r, static_cast<char *>(r->scratch), &s));
-	HG__TRY(sort_edges(ctx, r, s, false, &key, &entry));
-	put_places<<<blocks_for(r->edges), BLOCK, 0, stream>>>(*r, s.bits, key, entry, s.place);
+	key_buffers key(s.key[0], s.key[1]);
+	entry_buffers entry(s.entry[0], s.entry[1]);
+	list_edges<<<blocks, BLOCK, 0, stream>>>(*r, s.bits, key.Current(), entry.Current());
+	HG__TRY(launched(ctx, "graph stream: list"));
+	HG__TRY(sort_edges(ctx, r, s, key, entry, r->to.rowptr));
+	put_places<<<blocks, BLOCK, 0, stream>>>(*r, s.bits, key.Current(), entry.Current());
 	HG__TRY(launched(ctx, "graph stream: columns"));
-	HG__TRY(sort_edges(ctx, r, s, true, &key, &entry));
-	put_transpose<<<blocks_for(r->edges), BLOCK, 0, stream>>>(*r, s.bits, key, entry, s.place);
+	HG__TRY(sort_edges(ctx, r, s, key, entry, r->to.rowptr_t));
+	put_transpose<<<blocks, BLOCK, 0, stream>>>(*r, s.bits, key.Current(), entry.Current());
 	return launched(ctx, "graph stream: transpose");
 }
 
