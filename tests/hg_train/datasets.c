@@ -83,6 +83,19 @@ static hg_dataset *pairs(int64_t graphs)
 	return d;
 }
 
+/* Three folds in turn. Only graphs of the last have a label, so it can train but not be left out. */
+static hg_dataset *last_fold_labelled(hg_dataset *d)
+{
+	d->folds = 3;
+	d->fold = array(d->graphs, sizeof *d->fold);
+	for (int64_t g = 0; g < d->graphs; g++) {
+		d->fold[g] = (int32_t)(g % 3);
+		if (d->fold[g] != 2)
+			d->label[g] = -1;
+	}
+	return d;
+}
+
 /* The same features as a sparse matrix. One of four in a row is not 0. */
 static hg_dataset *sparse(hg_dataset *d)
 {
@@ -161,6 +174,7 @@ int main(int argc, char **argv)
 	failed |= write(numbered(star(6001, TRAIN | VAL | TEST)), argv[1], "numbered");
 	failed |= write(sparse(star(20, TRAIN | VAL | TEST)), argv[1], "sparse");
 	failed |= write(pairs(30), argv[1], "pairs");
+	failed |= write(last_fold_labelled(pairs(30)), argv[1], "last_fold_labelled");
 	d = pairs(30);
 	free(d->train_mask);
 	d->train_mask = NULL;

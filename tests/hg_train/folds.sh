@@ -107,6 +107,9 @@ refused 'both' '--folds and --fold: expected one of them' --data folds.h5 $quick
 refused 'validation without folds' '--validate is for folds' --data folds.h5 $quick --validate next
 refused 'one file for many runs' '--save is for one run, but --folds' --data folds.h5 $quick \
   --folds --save never.h5
+# The run of fold 0 trains on fold 2; that of fold 1 has nothing to train on.
+refused 'a later fold has no labels' 'none of 30 graphs is labelled and in graphs/train_mask' \
+  --data last_fold_labelled.h5 $quick --folds
 refused 'patience' '--folds compares all folds epoch by epoch' --data folds.h5 $quick --folds \
   --patience 3
 [ ! -e never.h5 ] || fail 'one file for many runs: it was written'

@@ -234,7 +234,9 @@ static hg_status train_one(struct command *c, hg_context *ctx, const hg_device_d
 		run_note(c);
 	if (status >= 0 && !r->left_out)
 		times_note(c, report.epoch_ms_median);
+	/* the next run may fail before it has one of its own */
 	hg_train_free(c->train);
+	c->train = NULL;
 	free(weights);
 	return status;
 }
