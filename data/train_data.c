@@ -61,11 +61,17 @@ static hg_status note_classes(const hg_dataset *d, int64_t labelled, const char 
 	                     origin, d->classes, labelled, labelled_name(d), labelled == 1 ? "" : "s");
 }
 
-/* Does a row have a label or, without labels, a target? */
+static int has_label(const hg_dataset *d, int64_t row)
+{
+	return d->label && d->label[row] >= 0;
+}
+
+/* Does a row have a label or a target? Which of them a run learns is said by its loss, by which
+ * hg_train_create refuses what it cannot learn. */
 static int has_truth(const hg_dataset *d, int64_t row)
 {
-	int has = d->label && d->label[row] >= 0;
-	for (int64_t c = 0; !d->label && c < d->targets; c++)
+	int has = has_label(d, row);
+	for (int64_t c = 0; c < d->targets; c++)
 		has |= !isnan(d->target[row * d->targets + c]);
 	return has;
 }
@@ -80,7 +86,7 @@ hg_status hg_dataset_check_training(const hg_dataset *d, const char *origin, cha
 	HG__TRY(check_parts(d, origin, message));
 	const int64_t rows = hg__data_labelled(d);
 	for (int64_t i = 0; i < rows; i++) {
-		labelled += has_truth(d, i);
+		labelled += has_label(d, i);
 		learnt += has_truth(d, i) && d->train_mask[i];
 	}
 	if (!learnt)
@@ -88,7 +94,9 @@ hg_status hg_dataset_check_training(const hg_dataset *d, const char *origin, cha
 		                     "%s: none of %" PRId64 " %ss %s in %ss/train_mask, "
 		                     "expected at least one to train on",
 		                     origin, rows, labelled_name(d),
-		                     d->label ? "is labelled and" : "has a target and is",
+		                     !d->target  ? "is labelled and"
+		                     : !d->label ? "has a target and is"
+		                                 : "is labelled or has a target and is",
 		                     labelled_name(d));
 	return note_classes(d, labelled, origin, message);
 }

@@ -99,7 +99,8 @@ HG_API HG_NODISCARD hg_status hg_dataset_upload(const hg_dataset *dataset, hg_co
 HG_API void hg_device_data_free(hg_device_data *data);
 
 /** Checks that a dataset can be trained on: it has features, labels with classes or else targets,
- * and a training split with at least one of them in it.
+ * and a training split with at least one of them in it. Of a dataset with labels and targets
+ * either will do here; hg_train_create refuses a training split without what the loss learns.
  * @param dataset  a dataset that hg_dataset_check accepts.
  * @param origin   what messages call it, such as a file name; NULL: its name.
  * @param message  receives the reason of a failure or of HG_INFO_SUSPECT, or NULL.

@@ -417,6 +417,16 @@ static void untrainable_datasets_are_refused_by_name(void)
 	refuse_training(d, HG_ERR_FORMAT, "no features to train on");
 	d = small_dataset();
 	d->label[0] = d->label[1] = -1; /* the nodes of the training split */
+	CHECK(d->target);               /* a regression learns those */
+	CHECK_OK(hg_dataset_check_training(d, "file.h5", message));
+	for (int64_t i = 0; i < 2 * d->targets; i++)
+		d->target[i] = NAN;
+	refuse_training(d, HG_ERR_FORMAT,
+	                "none of 6 nodes is labelled or has a target and is in nodes/train_mask");
+	d = small_dataset();
+	drop(&d->target);
+	d->targets = 0;
+	d->label[0] = d->label[1] = -1;
 	refuse_training(d, HG_ERR_FORMAT, "none of 6 nodes is labelled and in nodes/train_mask");
 	d = aimed_dataset();
 	d->target[0] = d->target[1] = d->target[2] = d->target[3] = NAN;

@@ -182,6 +182,16 @@ int main(int argc, char **argv)
 	failed |= write(aimed(star(20, TRAIN | VAL | TEST), 5000.0f, 80.0f, 0), argv[1], "numbers");
 	failed |= write(aimed(pairs(30), 0.0f, 1.0f, 0), argv[1], "pairs_of_labels");
 	failed |= write(aimed(star(20, TRAIN | VAL), 0.0f, 1.0f, 1), argv[1], "both");
+	d = aimed(star(20, TRAIN | VAL), 0.0f, 1.0f, 1);
+	for (int64_t i = 0; i < 20; i++)
+		if (d->train_mask[i])
+			d->label[i] = -1;
+	failed |= write(d, argv[1], "targets_to_learn");
+	d = aimed(star(20, TRAIN | VAL), 0.0f, 1.0f, 1);
+	for (int64_t i = 0; i < 20; i++)
+		if (d->val_mask[i])
+			d->label[i] = -1;
+	failed |= write(d, argv[1], "targets_to_validate");
 	d = star(20, TRAIN | VAL | TEST);
 	d->classes = 1000;
 	failed |= write(d, argv[1], "many_classes");

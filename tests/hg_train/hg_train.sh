@@ -235,6 +235,15 @@ learns 'F1 of classes' cross-entropy micro-f1 ' 2 classes' --data pairs.h5 --mod
 complete 'classes before targets' ' 2 classes' --data both.h5 --model gcn
 complete 'targets if asked' ' 2 labels each' --data both.h5 --model gcn --loss bce --patience 2
 contains 'no test set of labels' out 'test roc-auc  *none: there is no test set'
+# What a run learns decides whether a split has something, not what else the file holds.
+complete 'targets without labels' ' 2 targets' --data targets_to_learn.h5 --model gcn \
+  --task regression
+refused 'no labels to learn' 'targets_to_learn.h5: has no label in its training set' \
+  --data targets_to_learn.h5 --model gcn
+refused 'no label validates' '--patience needs one' --data targets_to_validate.h5 --model gcn \
+  --patience 2
+complete 'targets validate' ' 2 targets' --data targets_to_validate.h5 --model gcn \
+  --task regression --patience 2
 run 0 'state of numbers' --data numbers.h5 --model gcn --epochs 2 --save numbers.state
 run 0 'numbers go on' --data numbers.h5 --model gcn --epochs 2 --resume numbers.state
 [ ! -s err ] || fail 'numbers go on: differs:' "$(cat err)"

@@ -15,13 +15,13 @@ static int64_t rows_of(const hg_dataset *d)
 	return d->graph_ptr ? d->graphs : d->nodes;
 }
 
-static const uint8_t *choose_set(const hg_dataset *d, const char **name)
+static const uint8_t *choose_set(const hg_dataset *d, hg_loss loss, const char **name)
 {
 	*name = "test";
-	if (dataset_has_split(d, d->test_mask))
+	if (dataset_has_split(d, loss, d->test_mask))
 		return d->test_mask;
 	*name = "validation";
-	if (dataset_has_split(d, d->val_mask))
+	if (dataset_has_split(d, loss, d->val_mask))
 		return d->val_mask;
 	*name = "training";
 	return d->train_mask;
@@ -129,7 +129,7 @@ static hg_status take_targets(struct judged *j, hg_train *train, const hg_datase
 hg_status judged_take(struct judged *j, hg_train *train, const hg_dataset *d, hg_loss loss)
 {
 	*j = (struct judged){.loss = loss};
-	const uint8_t *mask = choose_set(d, &j->set);
+	const uint8_t *mask = choose_set(d, loss, &j->set);
 	const hg_status status = loss == HG_LOSS_CROSS_ENTROPY ? take_classes(j, train, d, mask)
 	                                                       : take_targets(j, train, d, mask);
 	j->known = status >= 0 && j->counted > 0;

@@ -8,6 +8,7 @@
 #include "halfgraph/version.h"
 #include "page.h"
 #include "predict.h"
+#include "task.h"
 #include "timing.h"
 #include "tool.h"
 #include "watch.h"
@@ -330,25 +331,29 @@ static int seeds_run(struct command *c)
 	return watch_interrupted() ? TOOL_INTERRUPTED : c->results.unlearnt ? TOOL_BAD_RUN : TOOL_DONE;
 }
 
+/* Is there something in a mask of the dataset, or NULL, by which this run can be judged? */
+static int has_set(const struct command *c, const uint8_t *mask)
+{
+	return dataset_has_split(c->dataset, task_loss(&c->options.training, c->dataset), mask);
+}
+
 /* Check everything that can be checked before the work begins. */
 static int command_prepare(struct command *c)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	const struct training *t = &c->options.training;
 	hg_status status = dataset_load(t, &c->dataset, &c->results.rows, message);
-	if (status >= 0 && c->options.patience > 0 &&
-	    !dataset_has_split(c->dataset, c->dataset->val_mask))
+	const int validated = status >= 0 && has_set(c, c->dataset->val_mask);
+	if (status >= 0 && c->options.patience > 0 && !validated)
 		status = dataset_refuse(t, "has no validation set, and --patience needs one", message);
-	if (status >= 0 && c->options.save_best && c->options.seeds > 1 &&
-	    !dataset_has_split(c->dataset, c->dataset->val_mask))
+	if (status >= 0 && c->options.save_best && c->options.seeds > 1 && !validated)
 		status = dataset_refuse(t,
 		                        "has no validation set, by which --save-best of several seeds "
 		                        "chooses one",
 		                        message);
 	if (status >= 0 && c->options.batch_size > 0 && !c->dataset->graph_ptr)
 		status = dataset_refuse(t, "is one graph, and --batch-size needs many", message);
-	if (status >= 0 && t->schedule && strcmp(t->schedule, "plateau") == 0 &&
-	    !dataset_has_split(c->dataset, c->dataset->val_mask))
+	if (status >= 0 && t->schedule && strcmp(t->schedule, "plateau") == 0 && !validated)
 		status =
 		    dataset_refuse(t, "has no validation set, and --schedule plateau needs one", message);
 	if (status < 0)
@@ -363,8 +368,8 @@ static int command_prepare(struct command *c)
 	if (status < 0)
 		return report_error(message, status);
 	c->results.options = &c->options;
-	c->results.validated = dataset_has_split(c->dataset, c->dataset->val_mask);
-	c->results.tested = dataset_has_split(c->dataset, c->dataset->test_mask);
+	c->results.validated = validated;
+	c->results.tested = has_set(c, c->dataset->test_mask);
 	c->results.dataset = c->dataset;
 	c->results.folds = c->options.folds ? c->dataset->folds : 1;
 	c->results.several = c->options.folds || c->options.seeds > 1;

@@ -53,7 +53,7 @@ static hg_status predict_and_compute(struct metrics *m, hg_train *train, const h
 	for (int set = 0; set < SETS && status >= 0; set++) {
 		data->mask = mask[set];
 		/* without a training mask every row trains */
-		if (set == TRAINING || dataset_has_split(d, mask[set]))
+		if (set == TRAINING || dataset_has_split(d, loss, mask[set]))
 			status = compute(m, data, loss, set);
 	}
 	free(prediction);

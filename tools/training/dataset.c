@@ -25,20 +25,22 @@ hg_status dataset_refuse(const struct training *t, const char *why, char *messag
 	return HG_ERR_FORMAT;
 }
 
-/* Does a row have a label or a target? */
-static int has_truth(const hg_dataset *d, int64_t row)
+/* Does a row have what the loss learns, a label or a target? */
+static int has_truth(const hg_dataset *d, hg_loss loss, int64_t row)
 {
-	int has = d->label && d->label[row] >= 0;
+	if (loss == HG_LOSS_CROSS_ENTROPY)
+		return d->label && d->label[row] >= 0;
 	for (int64_t c = 0; c < d->targets; c++)
-		has |= !isnan(d->target[row * d->targets + c]);
-	return has;
+		if (!isnan(d->target[row * d->targets + c]))
+			return 1;
+	return 0;
 }
 
-int dataset_has_split(const hg_dataset *d, const uint8_t *mask)
+int dataset_has_split(const hg_dataset *d, hg_loss loss, const uint8_t *mask)
 {
 	const int64_t rows = d->graph_ptr ? d->graphs : d->nodes;
 	int64_t i = 0;
-	while (mask && i < rows && (!mask[i] || !has_truth(d, i)))
+	while (mask && i < rows && (!mask[i] || !has_truth(d, loss, i)))
 		i++;
 	return mask && i < rows;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dataset.h"
+
 /* Losses and tasks as the options name them, in the order of hg_loss. */
 static const struct {
 	const char *loss, *task;
@@ -59,10 +61,14 @@ const char *task_loss_name(hg_loss loss)
 const char *task_misfit(const struct training *t, const hg_dataset *d)
 {
 	const hg_loss loss = task_loss(t, d);
-	if (loss == HG_LOSS_CROSS_ENTROPY)
-		return d->label ? NULL : "has targets but no labels, which cross-entropy learns";
-	if (!d->target)
+	const int classes = loss == HG_LOSS_CROSS_ENTROPY;
+	if (classes && !d->label)
+		return "has targets but no labels, which cross-entropy learns";
+	if (!classes && !d->target)
 		return "has no targets, which bce, mse and mae learn";
+	if (!dataset_has_split(d, loss, d->train_mask))
+		return classes ? "has no label in its training set, and cross-entropy learns labels"
+		               : "has no target in its training set, and bce, mse and mae learn targets";
 	return loss == HG_LOSS_BCE && !are_labels(d)
 	           ? "has targets that are neither 0 nor 1, which bce needs"
 	           : NULL;
