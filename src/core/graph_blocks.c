@@ -120,6 +120,10 @@ hg_status hg__graph_of_changing(hg_context *ctx, const struct hg__changing *a,
 {
 	hg_graph *g = NULL;
 	*graph = NULL;
+	if (a->rows > INT32_MAX)
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "graph: %lld rows are more than 32-bit node ids reach (2147483647)",
+		                (long long)a->rows);
 	HG__TRY(hg__graph_new(ctx, a->rows, a->rows, a->m, &g));
 	g->changes = 1;
 	borrow_arrays(g, a);

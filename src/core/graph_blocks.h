@@ -43,7 +43,7 @@ struct hg__changing {
 	void *weight_f16;
 };
 /* A new square graph that borrows the arrays. Its plans have an item for each row. No row may have
- * more edges than `facts` says, no sum be larger. */
+ * more edges than `facts` says, no sum be larger. HG_ERR_ARG: more rows than node ids reach. */
 HG_NODISCARD hg_status hg__graph_of_changing(hg_context *ctx, const struct hg__changing *arrays,
                                              const struct hg__part_facts *facts, hg_graph **graph);
 /* A new graph with a copy of the arrays. */

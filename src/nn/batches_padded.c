@@ -6,10 +6,10 @@
 
 #include "core/convert.h"
 
-/* Kernels take a row as one piece, so none may be much longer than the others can be together. */
+/* Each row is one work item here, so no row may be so long that the others wait for it. */
 #define MOST_DEGREE 1024
-/* Up to so many columns sparse features are made dense on a device that captures nothing. There the
- * dense product is not much slower for so few, on one that captures the steps are what matters. */
+/* On a device without capture sparse features are made dense only up to this many columns; with
+ * capture always, because a captured step is worth more. */
 #define FEW_COLUMNS 128
 
 static int64_t at_least(int64_t a, int64_t b)
@@ -37,12 +37,25 @@ static int is_exact(const hg_batches *all, hg_dtype state, double *amax)
 	return 1;
 }
 
+/* The edges of padding rows need a positive weight that the dataset has: with it no sum exceeds
+ * those of the dataset. */
+static int lacks_positive_weight(const hg_batches *all)
+{
+	const int64_t m = all->graph.rowptr[((const int64_t *)all->ptr.data)[all->graphs]];
+	int64_t e = 0;
+	while (all->graph.weight && e < m && !(all->graph.weight[e] > 0.0f))
+		e++;
+	return all->graph.weight && m > 0 && e == m;
+}
+
 const char *hg__padded_refusal(const hg_batches *all, hg_dtype state, int captures)
 {
 	const hg_graph_facts *f = &all->graph_facts.facts;
 	double amax;
 	if (at_least(f->max_row_degree, f->max_col_degree) > MOST_DEGREE)
 		return "a node has more than 1024 edges";
+	if (lacks_positive_weight(all))
+		return "no edge has a positive weight";
 	if (all->is_sparse && !captures && all->features > FEW_COLUMNS)
 		return "the features are sparse";
 	if (all->is_sparse && !is_exact(all, state, &amax))
@@ -168,6 +181,14 @@ static unsigned needs_of(const hg_batches *all, const hg_graph *g)
 	return needs;
 }
 
+static int needs_transpose(const struct hg__padded *p)
+{
+	const unsigned of_columns = 1u << HG__PADDED_ROWPTR_T | 1u << HG__PADDED_COL_T |
+	                            1u << HG__PADDED_EDGE_T | 1u << HG__PADDED_INVERSE_COL |
+	                            1u << HG__PADDED_ROOT_COL;
+	return (p->needs & of_columns) != 0;
+}
+
 /* A padding row has at most as many edges as a row of the dataset, and no larger sum of weights. */
 static int64_t edges_per_row(const hg_batches *all, float weight)
 {
@@ -190,7 +211,8 @@ hg_status hg__padded_init(struct hg__padded *p, const hg_batches *all, const hg_
 	p->x_amax = all->x_amax;
 	if (all->is_sparse)
 		(void)is_exact(all, state, &p->x_amax);
-	HG__TRY(transpose(p));
+	if (needs_transpose(p))
+		HG__TRY(transpose(p));
 	HG__TRY(factors(p));
 	if (p->needs >> HG__PADDED_WEIGHT_F16 & 1u)
 		HG__TRY(narrow_weights(p));

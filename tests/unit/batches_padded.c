@@ -334,11 +334,73 @@ static void some_datasets_keep_their_shapes(void)
 	hg_context_free(ctx);
 }
 
+/* Edges of padding rows have a positive weight of the dataset, so one without any has none. */
+static void without_a_positive_weight_shapes_stay(void)
+{
+	static struct many_graphs g;
+	hg_context *ctx = test_context();
+	many_graphs_make(&g, 1, 0);
+	for (int positive = 0; positive < 2; positive++) {
+		struct many_device d;
+		hg_batches *all;
+		for (int64_t e = 0; e < g.m; e++)
+			g.weight[e] = positive && e == g.m / 2 ? 0.25f : e % 3 ? -0.5f : 0.0f;
+		CHECK_OK(many_open(ctx, &g, MG_WEIGHTED, &d));
+		CHECK_OK(batches_of(ctx, &d, 5, &all));
+		const char *why = hg__padded_refusal(all, HG_F32, 1);
+		CHECK(positive ? !why : why && strstr(why, "positive"));
+		hg_batches_free(all);
+		many_close(&d);
+	}
+	hg_context_free(ctx);
+}
+
+/* The transpose of a dataset is kept where blocks have arrays of it, and nowhere else. */
+static void only_what_is_read_is_transposed(void)
+{
+	static struct many_graphs g;
+	hg_context *ctx = test_context();
+	for (int symmetric = 0; symmetric < 2; symmetric++) {
+		static struct pass pass;
+		struct many_device d;
+		struct block block;
+		hg_batches *all;
+		hg_batch batch = HG_BATCH_INIT;
+		many_graphs_make(&g, symmetric, 0);
+		CHECK_OK(many_open(ctx, &g, MG_F32, &d));
+		CHECK_OK(batches_of(ctx, &d, 5, &all));
+		CHECK_OK(hg_batches_load(all, 0, 0, &batch));
+		pass_run(&pass, ctx, "gin", "fp32", &batch, NULL);
+		block_open(&block, ctx, all, &batch, HG_F32);
+		CHECK((block.padded.rowptr_t.data == NULL) == symmetric);
+		CHECK((block.padded.edge_t.data == NULL) == symmetric);
+		block_close(&block, ctx);
+		pass_free(&pass);
+		hg_batches_free(all);
+		many_close(&d);
+	}
+	hg_context_free(ctx);
+}
+
+static void more_rows_than_ids_are_refused(void)
+{
+	static const struct hg__part_facts none;
+	const struct hg__changing arrays = {.rows = (int64_t)INT32_MAX + 1, .count = 1};
+	hg_context *ctx = test_context();
+	hg_graph *graph;
+	CHECK_STATUS(hg__graph_of_changing(ctx, &arrays, &none, &graph), HG_ERR_ARG);
+	CHECK(!graph && strstr(hg_context_error(ctx), "2147483648 rows"));
+	hg_context_free(ctx);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(a_pass_on_a_padded_batch_is_that_of_its_graphs),
 	    TEST(some_datasets_keep_their_shapes),
+	    TEST(without_a_positive_weight_shapes_stay),
+	    TEST(only_what_is_read_is_transposed),
+	    TEST(more_rows_than_ids_are_refused),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }
