@@ -1,5 +1,8 @@
 /* The thread that fills blocks. */
+#define _POSIX_C_SOURCE 200809L
 #include "nn/train_stager.h"
+
+#include <signal.h>
 
 static void fill(const struct hg__staging *s)
 {
@@ -26,6 +29,19 @@ static void *work(void *user)
 	return NULL;
 }
 
+/* A thread inherits the mask of who makes it. Signals are for the threads of the host program, so
+ * this one takes none. */
+static int start(struct hg__stager *s)
+{
+	sigset_t all, before;
+	(void)sigfillset(&all);
+	if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+		return 0;
+	const int started = pthread_create(&s->thread, NULL, work, s) == 0;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return started;
+}
+
 void hg__stager_begin(struct hg__stager *s)
 {
 	*s = (struct hg__stager){.threaded = 0};
@@ -35,7 +51,7 @@ void hg__stager_begin(struct hg__stager *s)
 		(void)pthread_mutex_destroy(&s->mutex);
 		return;
 	}
-	s->threaded = pthread_create(&s->thread, NULL, work, s) == 0;
+	s->threaded = start(s);
 	if (s->threaded)
 		return;
 	(void)pthread_cond_destroy(&s->changed);

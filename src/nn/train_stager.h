@@ -25,7 +25,8 @@ struct hg__stager {
 	pthread_cond_t changed;
 	/* what is asked of the thread; guarded by the mutex */
 	struct hg__staging staging;
-	int asked, quits;
+	int asked; /* a block is wanted or being filled */
+	int quits;
 };
 
 /* Starts the thread. Where the system gives none, blocks are filled by who asks. */

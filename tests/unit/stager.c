@@ -1,9 +1,12 @@
 /* Padded batches that a thread puts together are those that the caller would. Built with
  * HG_SANITIZE_THREAD this is the test of that thread for ThreadSanitizer, so it has one OpenMP
  * thread. */
+#define _POSIX_C_SOURCE 200809L
 #include "nn/train_stager.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "unit/many_graphs.h"
 
@@ -94,8 +97,40 @@ static void a_thread_gives_the_same_blocks(void)
 	hg_context_free(ctx);
 }
 
+static volatile sig_atomic_t taken;
+
+static void take(int number)
+{
+	(void)number;
+	taken = 1;
+}
+
+/* A signal to the process waits until a thread of the host program wants it. */
+static void the_thread_takes_no_signals(void)
+{
+	struct hg__stager stager = {.threaded = 0};
+	struct sigaction action, old;
+	sigset_t one, before, after;
+	memset(&action, 0, sizeof action);
+	action.sa_handler = take;
+	CHECK(sigaction(SIGUSR1, &action, &old) == 0);
+	CHECK(sigemptyset(&one) == 0 && sigaddset(&one, SIGUSR1) == 0);
+	CHECK(pthread_sigmask(SIG_UNBLOCK, &one, NULL) == 0);
+	hg__stager_begin(&stager);
+	CHECK(stager.threaded);
+	CHECK(pthread_sigmask(SIG_BLOCK, &one, &before) == 0);
+	CHECK(sigismember(&before, SIGUSR1) == 0); /* the mask of who starts it is as it was */
+	CHECK(kill(getpid(), SIGUSR1) == 0);
+	hg__stager_end(&stager); /* the thread ran since */
+	CHECK(!taken && sigpending(&after) == 0 && sigismember(&after, SIGUSR1) == 1);
+	CHECK(pthread_sigmask(SIG_UNBLOCK, &one, NULL) == 0);
+	CHECK(taken == 1);
+	CHECK(sigaction(SIGUSR1, &old, NULL) == 0);
+}
+
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(a_thread_gives_the_same_blocks)};
+	static const struct test_case cases[] = {TEST(a_thread_gives_the_same_blocks),
+	                                         TEST(the_thread_takes_no_signals)};
 	return RUN_TESTS(argc, argv, cases);
 }
