@@ -178,7 +178,8 @@ HG_API hg_train_config hg_train_config_default(const char *model);
  *                 not count.
  * @param weights  host [count], receives the weights.
  * @return HG_OK; HG_ERR_ARG (a pointer is NULL, also the one the loss learns from, rows below 0,
- *         count below 1 or, for BCE, not target_cols, another loss, or data's size is not set). */
+ *         count below 1 or, for BCE, not target_cols, another loss, or data's size is not set);
+ *         HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_train_balance(const hg_train_data *data, int64_t rows,
                                                hg_loss loss, int64_t count, float *weights);
 

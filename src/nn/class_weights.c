@@ -1,6 +1,7 @@
 /* Weights of the classes, or of the ones of several labels, and label smoothing: what a run checks
  * and uploads of them, and the weights that balance a training set. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/versioned.h"
 #include "nn/truth.h"
@@ -27,12 +28,19 @@ static hg_status fits_loss(hg_context *ctx, const hg_train_config *c)
 
 /* A class that is learnt with weight 0 would not be learnt, and with this weight alone the mean
  * would have nothing to divide by. */
-static int is_learnt(const hg_train_data *d, int64_t rows, int64_t class)
+static hg_status learnt_check(hg_context *ctx, const hg_train_config *c, const hg_train_data *d,
+                              int64_t rows)
 {
-	for (int64_t i = 0; i < rows; i++)
-		if (d->labels[i] == class && (!d->train_mask || d->train_mask[i]))
-			return 1;
-	return 0;
+	for (int64_t i = 0; i < rows; i++) {
+		const int32_t class = d->labels[i];
+		if (class >= 0 && class < c->class_weight_count && (!d->train_mask || d->train_mask[i]) &&
+		    !(c->class_weights[class] > 0.0f))
+			return hg__fail(ctx, HG_ERR_ARG,
+			                "train: class_weights[%d] is 0, but the training set has rows of this "
+			                "class; leave them out of train_mask instead",
+			                (int)class);
+	}
+	return HG_OK;
 }
 
 hg_status hg__class_weights_check(hg_context *ctx, const hg_train_config *c, const hg_train_data *d,
@@ -52,14 +60,8 @@ hg_status hg__class_weights_check(hg_context *ctx, const hg_train_config *c, con
 			return hg__fail(ctx, HG_ERR_ARG,
 			                "train: class_weights[%lld] is %g, expected a number from 0",
 			                (long long)k, (double)w);
-		if (c->loss == HG_LOSS_CROSS_ENTROPY && !(w > 0.0f) && is_learnt(d, rows, k))
-			return hg__fail(
-			    ctx, HG_ERR_ARG,
-			    "train: class_weights[%lld] is 0, but the training set has rows of this "
-			    "class; leave them out of train_mask instead",
-			    (long long)k);
 	}
-	return HG_OK;
+	return c->loss == HG_LOSS_CROSS_ENTROPY ? learnt_check(ctx, c, d, rows) : HG_OK;
 }
 
 hg_status hg__class_weights_upload(struct hg__truth *t, hg_context *ctx, const hg_train_config *c)
@@ -73,19 +75,23 @@ hg_status hg__class_weights_upload(struct hg__truth *t, hg_context *ctx, const h
 
 /* ---- balancing ---- */
 
-static void balance_classes(const hg_train_data *d, int64_t rows, int64_t count, float *weights)
+static hg_status balance_classes(const hg_train_data *d, int64_t rows, int64_t count,
+                                 float *weights)
 {
-	int64_t all = 0;
-	for (int64_t k = 0; k < count; k++) {
-		int64_t of = 0;
-		for (int64_t i = 0; i < rows; i++)
-			of += d->labels[i] == k && (!d->train_mask || d->train_mask[i]);
-		weights[k] = (float)of;
-		all += of;
+	int64_t all = 0, *of = calloc((size_t)count, sizeof *of);
+	if (!of)
+		return HG_ERR_NOMEM;
+	for (int64_t i = 0; i < rows; i++) {
+		const int32_t class = d->labels[i];
+		if (class < 0 || class >= count || (d->train_mask && !d->train_mask[i]))
+			continue;
+		of[class]++;
+		all++;
 	}
 	for (int64_t k = 0; k < count; k++)
-		weights[k] =
-		    weights[k] > 0.0f ? (float)((double)all / ((double)count * (double)weights[k])) : 1.0f;
+		weights[k] = of[k] ? (float)((double)all / ((double)count * (double)of[k])) : 1.0f;
+	free(of);
+	return HG_OK;
 }
 
 static void balance_columns(const hg_train_data *d, int64_t rows, int64_t count, float *weights)
@@ -114,8 +120,7 @@ hg_status hg_train_balance(const hg_train_data *data, int64_t rows, hg_loss loss
 	if (classes ? !d.labels : !d.targets || d.target_cols != count)
 		return HG_ERR_ARG;
 	if (classes)
-		balance_classes(&d, rows, count, weights);
-	else
-		balance_columns(&d, rows, count, weights);
+		return balance_classes(&d, rows, count, weights);
+	balance_columns(&d, rows, count, weights);
 	return HG_OK;
 }
