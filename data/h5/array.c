@@ -374,7 +374,6 @@ hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *a, uint8_
 {
 	HG__TRY(
 	    hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message));
-	struct h5_array as_integer = *a;
 	/* other writers store booleans as one byte, 0 or 1 */
 	if (a->class == H5T_ENUM || a->class == H5T_BITFIELD) {
 		if (a->size != 1)
@@ -392,7 +391,7 @@ hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *a, uint8_
 				                     a->where, (*values)[i], i);
 		return HG_OK;
 	}
-	return read_integers(h5, &as_integer, &(struct integers){0, 1, NULL, NULL, *values});
+	return read_integers(h5, a, &(struct integers){0, 1, NULL, NULL, *values});
 }
 
 static hg_status too_large_for_f32(const struct h5 *h5, const struct h5_array *a, int64_t at,

@@ -126,25 +126,34 @@ static hg_status write_scalar(const struct h5 *h5, hid_t object, const char *nam
 	return status;
 }
 
-hg_status hg__h5_text_write(const struct h5 *h5, hid_t object, const char *name, const char *value)
+/* The type of UTF-8 texts of so many bytes, or H5T_VARIABLE; below 0: HDF5 cannot make it. */
+static hid_t text_type(size_t size)
 {
 	const hid_t type = H5Tcopy(H5T_C_S1);
-	if (type < 0 || H5Tset_size(type, H5T_VARIABLE) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0)
+	if (type >= 0 && H5Tset_size(type, size) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0)
+		return type;
+	hg__h5_release(type);
+	return H5I_INVALID_HID;
+}
+
+hg_status hg__h5_text_write(const struct h5 *h5, hid_t object, const char *name, const char *value)
+{
+	const hid_t type = text_type(H5T_VARIABLE);
+	if (type < 0)
 		return hg__h5_fail(h5, HG_ERR_IO, name, "attribute cannot be written");
 	const hg_status status = write_scalar(h5, object, name, type, type, &value);
-	H5Tclose(type);
+	hg__h5_release(type);
 	return status;
 }
 
 hg_status hg__h5_fixed_text_write(const struct h5 *h5, hid_t object, const char *name,
                                   const char *value)
 {
-	const hid_t type = H5Tcopy(H5T_C_S1);
-	if (type < 0 || H5Tset_size(type, strlen(value) + 1) < 0 ||
-	    H5Tset_cset(type, H5T_CSET_UTF8) < 0)
+	const hid_t type = text_type(strlen(value) + 1);
+	if (type < 0)
 		return hg__h5_fail(h5, HG_ERR_IO, name, "attribute cannot be written");
 	const hg_status status = write_scalar(h5, object, name, type, type, value);
-	H5Tclose(type);
+	hg__h5_release(type);
 	return status;
 }
 
