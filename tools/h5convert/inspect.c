@@ -255,26 +255,38 @@ static int print_table(const char *path, const hg_dataset *d, const struct facts
 	return 1;
 }
 
-/* NULL: the classes have no names. */
-static json_t *names_json(const hg_dataset *d)
+/* null: the classes have no names. NULL: memory runs out. */
+static json_t *class_names_json(const hg_dataset *d)
 {
-	json_t *names = d->class_name ? json_array() : NULL;
-	const char *at = d->class_name, *end = at + d->class_name_bytes;
-	for (; names && at < end; at += strlen(at) + 1)
-		if (json_array_append_new(names, json_string(at)) != 0)
-			break;
+	if (!d->class_name)
+		return json_null();
+	json_t *names = json_array();
+	const char *end = d->class_name + d->class_name_bytes;
+	for (const char *at = d->class_name; names && at < end; at += strlen(at) + 1)
+		if (json_array_append_new(names, json_text(at)) != 0) {
+			json_decref(names);
+			return NULL;
+		}
 	return names;
+}
+
+/* NULL: memory runs out. */
+static json_t *class_counts_json(const struct facts *f)
+{
+	json_t *counts = json_array();
+	for (int32_t c = 0; counts && c < f->listed; c++)
+		if (json_array_append_new(counts, json_integer(f->per_class[c])) != 0) {
+			json_decref(counts);
+			return NULL;
+		}
+	return counts;
 }
 
 static int print_json(const char *path, const hg_dataset *d, const struct facts *f)
 {
-	json_t *classes = json_array();
-	for (int32_t c = 0; classes && c < f->listed; c++)
-		if (json_array_append_new(classes, json_integer(f->per_class[c])) != 0)
-			break;
 	json_t *root = json_pack(
 	    "{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s?, s:s, s:I, s:f, s:f, s:i, "
-	    "s:I, s:o, s:o, s:I, s:{s:I, s:I, s:I}, s:i, s:b, s:b, s:o, s:o?, s:b}",
+	    "s:I, s:o, s:o, s:I, s:{s:I, s:I, s:I}, s:i, s:b, s:b, s:o, s:o, s:b}",
 	    "file", json_text(path), "name", json_text(d->name), "nodes", (json_int_t)d->nodes, "edges",
 	    (json_int_t)d->edges, "graphs", (json_int_t)d->graphs, "isolated", (json_int_t)f->isolated,
 	    "self_loops", (json_int_t)f->self_loops, "max_degree", (json_int_t)f->max_degree,
@@ -286,10 +298,10 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 	    "feature_dtype", hg_dtype_name(d->feat_dtype), "feature_entries", (json_int_t)f->stored,
 	    "feature_amax", d->feat_amax, "max_row_sum", f->max_sum, "classes", (int)d->classes,
 	    "targets", (json_int_t)d->targets, "target_names", target_names_json(d), "class_counts",
-	    classes, "unlabelled", (json_int_t)f->unlabelled, "split", "train", (json_int_t)f->train,
-	    "val", (json_int_t)f->val, "test", (json_int_t)f->test, "folds", (int)d->folds,
-	    "standardized", d->feat_mean != NULL, "reordered", d->order != NULL, "locality",
-	    locality_json(&f->locality), "class_names", names_json(d), "node_names",
+	    class_counts_json(f), "unlabelled", (json_int_t)f->unlabelled, "split", "train",
+	    (json_int_t)f->train, "val", (json_int_t)f->val, "test", (json_int_t)f->test, "folds",
+	    (int)d->folds, "standardized", d->feat_mean != NULL, "reordered", d->order != NULL,
+	    "locality", locality_json(&f->locality), "class_names", class_names_json(d), "node_names",
 	    d->node_name != NULL);
 	char *text = root && edge_facts_json(d, &f->edge, root) ? json_dumps(root, JSON_COMPACT) : NULL;
 	json_decref(root);

@@ -169,7 +169,6 @@ static int exit_code(hg_status status, int writing)
 	return writing && status == HG_ERR_IO ? TOOL_FAILED : tool_code_of(status);
 }
 
-/* The output is checked before the input is read, which may take long. */
 /* An importer reads files beside those that the command line names. So only what looks like an
  * earlier output is overwritten: a file of HDF5, perhaps behind our checksum, an archive, or an
  * empty one. */
@@ -190,6 +189,7 @@ static hg_status check_overwritten(const char *path, char *message)
 	return HG_ERR_ARG;
 }
 
+/* The output is checked before the input is read, which may take long. */
 static hg_status check_output(const struct options *o, char *message)
 {
 	const char *const attached[] = {o->features, o->labels, o->split};
