@@ -44,7 +44,8 @@ static void record_node(const struct hg__back_job *job, int64_t i)
 
 /* ---- sums over a part ---- */
 
-/* Sums over the rows of the other end with ds, and of dc over the group. */
+/* Adds ds times the rows of the other end to the second row of the partial result, and with ADD_V2
+ * to the group's dc. */
 static void sum_ends(const struct hg__back_job *job, const struct hg__back_pass *pass,
                      struct hg__gathered e, float *partial, float *dc)
 {
@@ -57,7 +58,7 @@ static void sum_ends(const struct hg__back_job *job, const struct hg__back_pass 
 		hg__gather_rows(HG__TERMS_SLOPES, &pass->ends, &e);
 		return;
 	}
-	/* The sum dc continues from one part to the next. */
+	/* dc belongs to the whole group; only to_a starts anew at a part. */
 	if (e.begins)
 		memset(e.to_a, 0, (size_t)job->width_q * sizeof(float));
 	e.begins = 0;
@@ -175,7 +176,7 @@ static int wants_rows(const struct hg__attention_back_args *a)
 	return a->dbias.data || a->dc.data || (a->dq.data && a->of.score != HG_SCORE_ADD);
 }
 
-/* Numbers of the workspace, one part after the other. */
+/* Sizes in floats; from `record` on, the pieces of the workspace in this order. */
 struct layout {
 	int64_t width_q, width_v, row_partial, column_partial, thread_size, dc_width;
 	int64_t record, stage, thread, dc, c, inverse_q, inverse_k, before, head_q, head_v;
@@ -250,7 +251,7 @@ static struct hg__back_pass pass_of(const struct hg__attention_back_args *a, int
 	return pass;
 }
 
-/* before: room for a gradient in f32 (struct hg__back_job). */
+/* Where the columns store dk and dv; `before`: f32 room where dq shares their matrix. */
 static void place_gradients(float *before, struct hg__back_job *job)
 {
 	const struct hg__attention_back_args *a = job->a;

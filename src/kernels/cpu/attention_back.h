@@ -51,9 +51,15 @@ struct hg__back_rows {
 	float *q, *v, *partial;
 };
 
-/* The buffers of a span, [edges, pitch], by what they hold first: scores before f; p; log-sum-exp
- * and D of the edge's row; <G_i, V_j>, later ds; masks; t of COSINE. What replaces them is said at
- * the functions. */
+/* The buffers of a span, [edges, pitch]:
+ *
+ *     x     the score, with ADD before f; then, for the columns of ADD, f' mask p
+ *     p     p; then, for sums of rows of G, mask p
+ *     lse   log-sum-exp of the edge's row
+ *     d     D of the edge's row; then, for the columns of ADD, f' p D
+ *     dp    <G_i, V_j>; then ds, with COSINE times the inverse norm of the other end
+ *     mask  masks of dropout
+ *     t     t of COSINE; then ds t */
 struct hg__back_buffers {
 	float x[HG__SPAN_ROOM], p[HG__SPAN_ROOM], lse[HG__SPAN_ROOM], d[HG__SPAN_ROOM],
 	    dp[HG__SPAN_ROOM], mask[HG__SPAN_ROOM], t[HG__SPAN_ROOM];

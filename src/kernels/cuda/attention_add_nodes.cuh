@@ -2,8 +2,13 @@
  *
  *     D[i, k] = <G_i, Y_i>,  dq[i, k] = (1 - slope) (<G_i, plus_i> - D[i, k] log_sum[i, h + k])
  *
- * and a record {q, log_sum, D} of each row and head. Where attention has an epilogue, one kernel
- * can compute G, db and this (struct ended_nodes), or another kernel computes G and db before. */
+ * and a record {q, log_sum, D} of each row and head.
+ *
+ *     log_sum[i, h + k]  the sum of p over edges with a positive score before f
+ *     plus_i             the sum of mask p V_j over the same edges
+ *
+ * Where attention has an epilogue, one kernel can compute G, db and this (struct ended_nodes), or
+ * another kernel computes G and db before. */
 #ifndef HG_KERNELS_CUDA_ATTENTION_ADD_NODES_CUH
 #define HG_KERNELS_CUDA_ATTENTION_ADD_NODES_CUH
 
@@ -21,7 +26,7 @@ struct backward {
 	int64_t ldq, ldk, ldv, ldy, ldplus, ldg;
 	const float *log_sum;
 	int64_t ld_log_sum;
-	const void *g; /* dY, of which e.x may be a copy */
+	const void *g; /* dY; e.x is this or `copy` */
 	/* [rows, heads], with this pitch in bytes; NULL: neither dk nor dv is needed */
 	void *records;
 	uint32_t record_pitch;
@@ -90,7 +95,7 @@ __device__ void head_products(const struct backward &p, int64_t row, int head, i
 	}
 }
 
-/* What the pass over nodes reads of a row and a head beside columns. */
+/* What a head of a row needs besides its columns. */
 template <typename T> struct node_numbers {
 	float log_sum, p_plus;
 	T q;
@@ -104,7 +109,7 @@ template <typename T> struct node_numbers {
 	}
 };
 
-/* Stores what is left of a row and head. */
+/* Stores dq and the record of a head. */
 template <typename T>
 __device__ void put_node(const struct backward &p, int64_t row, int head,
                          const struct node_numbers<T> &own, float d, float d_plus)
@@ -123,7 +128,8 @@ __device__ void put_node(const struct backward &p, int64_t row, int head,
 	}
 }
 
-/* The row of a unit. A division of 64-bit numbers would be half of all instructions. */
+/* A unit is a head of a row: row * heads + head. A division of 64-bit numbers would be half of all
+ * instructions. */
 __device__ inline int64_t row_of(const struct backward &p, int64_t unit)
 {
 	return p.heads_shift >= 0 ? unit >> p.heads_shift : unit / p.e.heads;

@@ -77,9 +77,11 @@ HG_NODISCARD static inline hg_status launched(hg_context *ctx, const char *kerne
  * its first lines execute as room becomes free, and after_previous() then waits for everything that
  * the previous kernel writes. So the first line of such a kernel is after_previous(). Before that
  * line it must not read or write memory that another kernel may be writing or reading. (The arrays
- * of a graph are an exception: they are complete before any kernel that reads them is queued, and
- * they do not change while kernels run. Work that frees memory or a plan waits for those kernels
- * first.)
+ * of a graph are an exception. Most are complete before any kernel that reads them is queued, and
+ * never change. Those of padded batches and of graph streams are changed in the stream, but only by
+ * copies and by kernels of <<<...>>>: these begin when all kernels before them have ended, and no
+ * kernel behind them begins before they end. Work that frees memory or a plan waits for those
+ * kernels first.)
  *
  * Waiting for one kernel is enough to wait for all earlier ones, because the previous kernel has
  * itself waited before it completes. Work that is queued in other ways (libraries, copies, fills,
