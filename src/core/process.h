@@ -15,8 +15,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Number of threads for a parallel region of the calling thread: `wanted`, or 1 where the thread's
- * pool belongs to another process. ctx gets one warning; it may be NULL. */
+/* Number of threads for a parallel region of the calling thread: `requested`, or 1 where the
+ * thread's pool belongs to another process. ctx gets one warning; it may be NULL. */
 int hg__threads(hg_context *ctx, int requested);
 
 /* HG_ERR_STATE, with a message, if another process made the context. For devices that do not

@@ -53,8 +53,8 @@ static hg_status find_overflow(hg_train *t, int32_t *entry)
 	return status;
 }
 
-/* No weight is beyond its reach then, also where it had outgrown it and was smaller again after the
- * step that the host waited for, so that the reach itself stays. */
+/* Frees tapes and step and records them again. Recording raises the reach of a weight that is
+ * beyond it; `reaches++` makes the optimiser forget one that was and has shrunk. */
 hg_status hg__train_record_again(hg_train *t)
 {
 	hg__saved_fini(&t->begin); /* with the counts of the step's observer */

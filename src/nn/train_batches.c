@@ -39,7 +39,8 @@ void hg__train_batches_fini(hg_train *t)
 	*b = (struct hg__train_batches){.all = NULL};
 }
 
-/* hg_batches gives rows as constants; what is learnt reads them alone. */
+/* `hg_batch` has const rows, `hg__truth` does not but only reads them; copying the pointer drops
+ * the const. */
 static hg_tensor *row_of(const struct hg__train_batches *b, int row)
 {
 	hg_tensor *tensor;

@@ -3,8 +3,8 @@
  *     for every batch of the epoch: put it in place, with a tape; forward, backward, step
  *
  * The host reads the outcome of every step, so it can record the next tape otherwise where a step
- * overflowed. A tape that is recorded takes what is assumed of the weights as they are, so a weight
- * that outgrows its bound is noticed without a step that was wrong.
+ * overflowed. A new tape bounds the weights as they are now, so one that outgrows its bound is
+ * noticed before a step goes wrong.
  *
  * The loss of the epoch is the mean over all that is learnt: that of a batch counts as often as the
  * batch has rows, or elements of targets, that are learnt. */

@@ -32,7 +32,7 @@ hg_status hg__train_record_step(hg_train *t)
 	return hg_step_create(t->tape, t->optim, &config, &t->step);
 }
 
-/* The arena of a tape that is soon replaced is not one to borrow. */
+/* A run in batches replaces its training tape often, so its evaluation has an arena of its own. */
 hg_status hg__train_record_evaluation(hg_train *t)
 {
 	HG__TRY(hg__evaluator_init(&t->evaluator, t->params, t->batches.all ? NULL : t->tape, t->model,
