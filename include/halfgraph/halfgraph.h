@@ -8,9 +8,9 @@
  * - A struct that begins with `size` is versioned: start from its _INIT macro or its default
  *   function, which set the size, and fields that a library does not know must be 0.
  * - `create` and `free` own, `get` and the like borrow; `free(NULL)` does nothing.
- * - The library never exits, never prints and has no globals but one text per thread: why the last
- *   hg_context_create of that thread failed. One thread at a time uses a context; different
- *   contexts are independent. */
+ * - The library never exits, never prints and has no globals but, for each thread, why its last
+ *   hg_context_create failed and what is known of its OpenMP pool. One thread at a time uses a
+ *   context; different contexts are independent. */
 #ifndef HALFGRAPH_H
 #define HALFGRAPH_H
 
