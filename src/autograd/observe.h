@@ -62,7 +62,7 @@ struct hg__watch {
 	int64_t now;            /* the number of the step at that time */
 };
 
-/* How much the arena may grow so that tensors stay for an observer: a little (observe_stay.c), not
+/* How much the arena may grow so that tensors stay for an observer: a little (place.c), not
  * at all, or as much as all of them need. */
 enum hg__room { HG__ROOM_LITTLE = 0, HG__ROOM_NONE = 1, HG__ROOM_ALL = 2 };
 
@@ -89,7 +89,7 @@ int hg__is_watched(const struct hg__recording *recording, const struct hg__tape_
 int hg__completes(const struct hg__recording *recording, const struct hg__tape_plan *plan,
                   int64_t entry, int i);
 
-/* observe_stay.c: places all spans in the arena, once their lifetimes are known. Whether a step
+/* place.c: places all spans in the arena, once their lifetimes are known. Whether a step
  * will be observed is not known then, so tensors may stay for nothing. */
 HG_NODISCARD hg_status hg__tape_place(hg_tape *tape);
 /* The same, but no span stays longer than the step itself needs it. */

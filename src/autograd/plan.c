@@ -3,7 +3,7 @@
 /* Lifetimes: which nodes run, which values get a gradient, and at which positions each buffer is in
  * use (plan.h counts time in positions). This stretch of time is the span of the buffer. Everything
  * here follows from the recording and from what the plan is asked for: output, trains and keeps.
- * observe_stay.c and arena.c then place the spans. */
+ * place.c and arena.c then place the spans. */
 
 /* Dead code: a node runs only if a kept value needs it. The output is one: compile.c marks it as
  * kept. */

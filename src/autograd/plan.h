@@ -7,7 +7,7 @@ HG_EXTERN_C_BEGIN
 
 /* The plan of a tape: what of the recording runs, when, and where its buffers lie in one arena. It
  * follows from the recording and from what is asked for, and holds no address of device memory.
- * plan.c makes it, and observe_stay.c and arena.c place the buffers.
+ * plan.c makes it, and place.c and arena.c place the buffers.
  *
  * Time is counted in positions. With F nodes that run, numbered 0 .. F-1 in recording order:
  *
@@ -34,7 +34,7 @@ struct hg__span {
 	/* a gradient that may take the place of this other span, whose last position is the one before:
 	 * both then lie at the same offset, unless the other one stays for an observer; -1: none */
 	int32_t replaces;
-	/* observe_stay.c: the step needs the buffer up to position `until`. An observer can read it
+	/* place.c: the step needs the buffer up to position `until`. An observer can read it
 	 * from `ready` on (-1: it is not observed), and it stays up to `last` for the observer's
 	 * sake. */
 	int32_t until, ready;

@@ -21,4 +21,7 @@ HG_NODISCARD hg_status hg__spmm_backward(const struct hg__call *c, struct hg__ma
 HG_NODISCARD hg_status hg__spmm_sum(const struct hg__call *c, const struct hg__element *e,
                                     struct hg__mat dy, struct hg__terms *t);
 
+/* spmm_epilogue_sample.c: hg__op.sample of spmm_epilogue. */
+int hg__spmm_epilogue_sample(int i, const struct hg__extent *x, struct hg__sample *s);
+
 #endif

@@ -1,4 +1,5 @@
-/* How long tensors stay in the arena so that an observer can inspect them.
+/* Places the tensors of a tape in its arena, where they stay so long that an observer can inspect
+ * them. arena.c finds the offsets.
  *
  * An inspection sees the tensors that are complete and still in their place, so fewer inspections
  * need tensors that stay longer. A single one at the end of the step would keep them all, which
