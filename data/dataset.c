@@ -47,6 +47,14 @@ int64_t hg__data_labelled(const hg_dataset *d)
 	return d->graph_ptr ? d->graphs : d->nodes;
 }
 
+int hg__data_has_loop(const hg_dataset *d, int64_t i)
+{
+	for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++)
+		if (d->col[e] == i)
+			return 1;
+	return 0;
+}
+
 double hg__data_amax(const hg_dataset *d)
 {
 	double amax = 0;

@@ -88,6 +88,8 @@ HG_NODISCARD hg_status hg__data_check_pointers(const char *origin, const char *w
 float hg__data_feature(const hg_dataset *d, int64_t index);
 /* The number of rows that carry labels: the graphs of a batch, else the nodes. */
 int64_t hg__data_labelled(const hg_dataset *d);
+/* Does node i have an edge to itself? */
+int hg__data_has_loop(const hg_dataset *d, int64_t i);
 /* Set d->classes from the labels. HG_ERR_FORMAT: more classes than labelled rows. `hint` ends the
  * message; it tells how a file of this format can declare so many classes. */
 HG_NODISCARD hg_status hg__data_count_classes(hg_dataset *d, const char *origin, const char *hint,

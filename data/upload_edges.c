@@ -23,20 +23,12 @@ static void fill_row(struct rows *r, int64_t e)
 	r->at += r->attributes + r->labels;
 }
 
-static int has_loop(const hg_dataset *d, int64_t i)
-{
-	for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++)
-		if (d->col[e] == i)
-			return 1;
-	return 0;
-}
-
 /* The edges in CSR order, where a new loop stands before the first larger column. */
 static void fill_rows(struct rows *r, int self_loops)
 {
 	const hg_dataset *d = r->d;
 	for (int64_t i = 0; i < d->nodes; i++) {
-		int missing = self_loops && !has_loop(d, i);
+		int missing = self_loops && !hg__data_has_loop(d, i);
 		for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++) {
 			if (missing && d->col[e] > i) {
 				r->at += r->attributes + r->labels;
@@ -52,7 +44,7 @@ static int64_t count_edges(const hg_dataset *d, int self_loops)
 {
 	int64_t edges = d->edges;
 	for (int64_t i = 0; self_loops && i < d->nodes; i++)
-		edges += !has_loop(d, i);
+		edges += !hg__data_has_loop(d, i);
 	return edges;
 }
 

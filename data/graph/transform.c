@@ -75,14 +75,6 @@ hg_status hg_dataset_symmetrize(hg_dataset *d, char *message)
 	return status;
 }
 
-static int has_loop(const hg_dataset *d, int64_t i)
-{
-	for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++)
-		if (d->col[e] == i)
-			return 1;
-	return 0;
-}
-
 /* Add a self loop of weight 1 to every node that has none. */
 hg_status hg_dataset_self_loops(hg_dataset *d, char *message)
 {
@@ -93,7 +85,7 @@ hg_status hg_dataset_self_loops(hg_dataset *d, char *message)
 	if (status == HG_OK)
 		status = list_edges(d, 0, &coo, message);
 	for (int64_t i = 0; status == HG_OK && i < d->nodes; i++)
-		if (!has_loop(d, i))
+		if (!hg__data_has_loop(d, i))
 			status = hg__coo_add(&coo, (int32_t)i, (int32_t)i, 1, message);
 	if (status == HG_OK)
 		status = finish_graph(d, &coo, HG__MERGE_SUM, HG__BEYOND_NEW, message);
