@@ -1,6 +1,10 @@
 /* Makes the observer's tables on the device, queues its inspections, and reads the counts. */
 #include "autograd/observe.h"
+
+#include <string.h>
+
 #include "autograd/tape.h"
+#include "core/fnv.h"
 
 /* ---- tables ---- */
 
@@ -120,14 +124,13 @@ void hg__watch_free(struct hg__watch *w)
 
 /* ---- counts that outlive a tape ---- */
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo), of the tensors in their order. */
+/* Of the tensors in their order. */
 static uint64_t hash_names(const struct hg__watch *w)
 {
-	uint64_t hash = 0xCBF29CE484222325u;
+	uint64_t hash = HG__FNV_BEGIN;
 	for (int64_t i = 0; i < w->spots; i++) {
-		hash = (hash ^ (uint64_t)w->spot[i].gradient) * 0x100000001B3u;
-		for (const char *c = w->spot[i].name; *c; c++)
-			hash = (hash ^ (unsigned char)*c) * 0x100000001B3u;
+		hash = hg__fnv(hash, &w->spot[i].gradient, sizeof w->spot[i].gradient);
+		hash = hg__fnv(hash, w->spot[i].name, strlen(w->spot[i].name));
 	}
 	return hash;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/fnv.h"
 #include "core/rng.h"
 #include "precision/policy.h"
 
@@ -33,20 +34,14 @@ static const struct {
 };
 #define INIT_RULES ((int)(sizeof init_rules / sizeof init_rules[0]))
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo): makes the random stream depend on the parameter's name. */
-static uint64_t name_hash(const char *name)
-{
-	uint64_t hash = 0xCBF29CE484222325u;
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 0x100000001B3u;
-	return hash;
-}
-
+/* Makes the random stream depend on the name of the parameter. */
 static void initial_values(const hg_param *param, hg_init init, int64_t rows, int64_t cols,
                            float *values)
 {
-	const uint64_t key = hg__rng_key(hg__rng_key(param->params->ctx->seed, name_hash(param->name)),
-	                                 (uint64_t)param->index);
+	const uint64_t key =
+	    hg__rng_key(hg__rng_key(param->params->ctx->seed,
+	                            hg__fnv(HG__FNV_BEGIN, param->name, strlen(param->name))),
+	                (uint64_t)param->index);
 	const float a = init_rules[init].limit ? (float)init_rules[init].limit(rows, cols) : 0.0f;
 	for (int64_t i = 0; i < rows; i++)
 		for (int64_t c = 0; c < cols; c++) {

@@ -6,6 +6,7 @@
 
 #include "autograd/tape.h"
 #include "core/context.h"
+#include "core/fnv.h"
 #include "core/texts.h"
 #include "core/versioned.h"
 
@@ -133,59 +134,28 @@ hg_status hg__train_begin_init(hg_train *t)
 	return hg__saved_init(&t->begin, &live, HG__SAVED_GROUP, 0, "train: a state to return to");
 }
 
-/* Allocates the state to which a run returns if the caller stops it in the middle of a group
- * (train_run.c). It is made before the first group, so that the plan of the tape counts its
- * memory. */
-static hg_status begin_init(hg_train *t)
-{
-	const hg_step_config *c = &t->config.step;
-	const int groups =
-	    c->per_launch ? c->per_launch > 1 : !c->eager && t->ctx->backend->capture_begin;
-	if (!groups || !t->config.progress || t->batches.all)
-		return HG_OK;
-	return hg__train_begin_init(t);
-}
-
-hg_status hg__train_record(hg_train *t)
-{
-	HG__TRY(hg__train_record_tape(t));
-	HG__TRY(hg__train_record_evaluation(t));
-	HG__TRY(hg__train_record_step(t));
-	return begin_init(t);
-}
-
-/* FNV-1a, 64 bits (Fowler, Noll, Vo). */
-#define HASH_BEGIN 0xCBF29CE484222325u
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
-{
-	const unsigned char *at = bytes;
-	for (size_t k = 0; k < count; k++)
-		hash = (hash ^ at[k]) * 0x100000001B3u;
-	return hash;
-}
-
 /* Scores of runs with other labels, targets or splits are not comparable. What is absent counts as
  * well. */
 static uint64_t hash_targets(const hg_train_data *d, int64_t rows)
 {
 	const uint8_t *const masks[] = {d->train_mask, d->val_mask, d->test_mask};
-	uint64_t hash = HASH_BEGIN;
+	uint64_t hash = HG__FNV_BEGIN;
 	if (d->labels)
-		hash = hash_bytes(hash, d->labels, (size_t)rows * sizeof *d->labels);
+		hash = hg__fnv(hash, d->labels, (size_t)rows * sizeof *d->labels);
 	if (d->targets)
-		hash = hash_bytes(hash, d->targets, (size_t)(rows * d->target_cols) * sizeof *d->targets);
+		hash = hg__fnv(hash, d->targets, (size_t)(rows * d->target_cols) * sizeof *d->targets);
 	for (size_t k = 0; k < sizeof masks / sizeof *masks; k++) {
-		hash = hash_bytes(hash, &(uint8_t){masks[k] != NULL}, 1);
+		hash = hg__fnv(hash, &(uint8_t){masks[k] != NULL}, 1);
 		if (masks[k])
-			hash = hash_bytes(hash, masks[k], (size_t)rows);
+			hash = hg__fnv(hash, masks[k], (size_t)rows);
 	}
 	return hash;
 }
 
 static uint64_t hash_class_weights(const hg_train_config *c)
 {
-	return c->class_weights ? hash_bytes(HASH_BEGIN, c->class_weights,
-	                                     (size_t)c->class_weight_count * sizeof *c->class_weights)
+	return c->class_weights ? hg__fnv(HG__FNV_BEGIN, c->class_weights,
+	                                  (size_t)c->class_weight_count * sizeof *c->class_weights)
 	                        : 0;
 }
 
@@ -218,8 +188,8 @@ static hg_status copy_standardization(hg_train *t, const hg_train_data *d)
 uint64_t hg__train_columns_hash(const hg_train *t)
 {
 	const size_t bytes = (size_t)t->config.model.in_features * sizeof(double);
-	return t->column_mean.data ? hash_bytes(hash_bytes(HASH_BEGIN, t->column_mean.data, bytes),
-	                                        t->column_deviation.data, bytes)
+	return t->column_mean.data ? hg__fnv(hg__fnv(HG__FNV_BEGIN, t->column_mean.data, bytes),
+	                                     t->column_deviation.data, bytes)
 	                           : 0;
 }
 

@@ -93,8 +93,8 @@ uint64_t hg__train_columns_hash(const hg_train *train);
 HG_NODISCARD hg_status hg__train_schedule(hg_train *train, int64_t first_step);
 /* train.c: allocates train->begin. */
 HG_NODISCARD hg_status hg__train_begin_init(hg_train *train);
-/* train.c: records both tapes and makes the step on them; of a run in batches the tape is that of
- * the batch in place. */
+/* train_record.c: records both tapes and makes the step on them; of a run in batches the tape is
+ * that of the batch in place. */
 HG_NODISCARD hg_status hg__train_record(hg_train *train);
 /* train_record.c: the tape of a step with its loss, its step, and the evaluation. */
 HG_NODISCARD hg_status hg__train_record_tape(hg_train *train);

@@ -44,6 +44,27 @@ hg_status hg__train_record_evaluation(hg_train *t)
 	return HG_OK;
 }
 
+/* Allocates the state to which a run returns if the caller stops it in the middle of a group
+ * (train_run.c). It is made before the first group, so that the plan of the tape counts its
+ * memory. */
+static hg_status begin_init(hg_train *t)
+{
+	const hg_step_config *c = &t->config.step;
+	const int groups =
+	    c->per_launch ? c->per_launch > 1 : !c->eager && t->ctx->backend->capture_begin;
+	if (!groups || !t->config.progress || t->batches.all)
+		return HG_OK;
+	return hg__train_begin_init(t);
+}
+
+hg_status hg__train_record(hg_train *t)
+{
+	HG__TRY(hg__train_record_tape(t));
+	HG__TRY(hg__train_record_evaluation(t));
+	HG__TRY(hg__train_record_step(t));
+	return begin_init(t);
+}
+
 void hg__train_tape_free(hg_train *t)
 {
 	hg_step_free(t->step);
