@@ -34,7 +34,7 @@ static const struct {
 };
 #define INIT_RULES ((int)(sizeof init_rules / sizeof init_rules[0]))
 
-/* Makes the random stream depend on the name of the parameter. */
+/* The random stream depends on the name of the parameter. */
 static void initial_values(const hg_param *param, hg_init init, int64_t rows, int64_t cols,
                            float *values)
 {
