@@ -92,6 +92,15 @@ typedef struct hg_term {
 	hg_term_kind is; /**< what kind of addend it is */
 } hg_term;
 
+/** An edge of attention (hg_attention) at one head, computed in f64 from the operands. */
+typedef struct hg_attended_edge {
+	int64_t row;   /**< destination; -1: there is no edge */
+	int64_t col;   /**< source */
+	int32_t head;  /**< the attention head */
+	double score;  /**< the score; kernels compute it in f32, which may not hold it */
+	double weight; /**< softmax of the scores, times the mask of dropout; NaN: a score is bad */
+} hg_attended_edge;
+
 /** An operand of an op that is not a sum, at the element at fault: the x of an exp, a divisor, a
  * factor, the variance or eps of a norm, one of two gradients that are added. */
 typedef struct hg_operand {
@@ -216,6 +225,14 @@ typedef struct hg_finding {
 	const hg_running *running;
 	int runnings;   /**< number of points; 0: the element is not a sum */
 	int over_edges; /**< 1: the addends are values of edges, and the row of a term is its edge */
+	int attended;   /**< 1: the sum is one over edges with attention */
+	/** [tops], if attended: the edges of the addends in top. The factor of an addend is the weight
+	 * of its edge, or in gradients of scores the gradient of its score */
+	hg_attended_edge edge[HG_DOCTOR_TOP];
+	/** 1: an edge of that sum, or of the first sum that a bad input reached, has a score that is
+	 * NaN or beyond f32, so that all weights of its row are NaN. A score of -inf is none */
+	int has_bad_score;
+	hg_attended_edge bad_score; /**< the first such edge */
 } hg_finding;
 
 /** Names the row of a finding for the reader, instead of "node 5".

@@ -22,9 +22,8 @@ HG_EXTERN_C_BEGIN
  *                Edge i of edges.csr leads from node q to node p
  *     SLOPES     sum over the edges e of row i of edges.csr of f'(own[i, own_j] + b[n, other_j])
  *                a[e, j]. n is the column of edge e, and f is a leaky relu with this slope
- *     ATTENTION  sum over the edges e of row i of edges.csr of mask[e, k] p[e, k] a[n, j]. n is the
- *                column of edge e, k the head of column j, and mask and p are those of `attention`
- *                (kernels/attention.h) */
+ *     ATTENTION  a sum over the edges of node i, in column j, with the weights p of `attention`
+ *                (kernels/attention.h): the result, or a gradient, as attention.as says */
 enum hg__over {
 	HG__OVER_NOTHING = 0, /* the element is not a sum, or has none of these forms */
 	HG__OVER_COLUMNS = 1,
@@ -43,12 +42,21 @@ struct hg__added {
 	double factor;
 };
 
-/* Attention weights: the forward pass that has computed them left `log_sum`. by_source: row i of
- * the sum is a source, so edges.csr is the transpose; else it is a destination. */
+/* What an element (i, j) of attention is. With the names of kernels/attention.h:
+ *
+ *     RESULT  Y[i, j], the sum over the edges (i, n) of mask p V[n, j]
+ *     Q       dQ[i, j], the sum over the edges (i, n) of ds times the derivative of s by Q[i, j]
+ *     K       dK[i, j], the sum over the edges (n, i) of ds times the derivative of s by K[i, j]
+ *     V       dV[i, j], the sum over the edges (n, i) of mask p dY[n, j]
+ *
+ * If an operand has several uses, its gradient is the sum of all of them, in this order. */
+enum hg__attended_as { HG__AS_RESULT = 1, HG__AS_Q = 2, HG__AS_K = 4, HG__AS_V = 8 };
 struct hg__attended {
 	struct hg__attention of;
-	struct hg__mat log_sum;
-	int by_source;
+	struct hg__mat log_sum, y; /* left by the forward pass */
+	struct hg__mat dy;         /* for gradients */
+	const struct hg__csr *csr, *csr_t;
+	unsigned as; /* the uses, enum hg__attended_as */
 };
 
 /* The terms of a sum. If b.data is NULL, all elements of b are 1. */

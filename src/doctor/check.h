@@ -52,6 +52,11 @@ HG_NODISCARD hg_status hg__list_tensor(struct hg__replay *replay, const hg_docto
 HG_NODISCARD hg_status hg__find_nonfinite(struct hg__replay *replay,
                                           const struct hg__result *result,
                                           const struct hg__scan *seen, int operands_finite);
+/* bad_score.c: a result that is not finite because an input is not. If it is attention whose scores
+ * are no numbers, the finding about the input tells the first such score. */
+HG_NODISCARD hg_status hg__note_bad_score(struct hg__replay *replay,
+                                          const struct hg__result *result,
+                                          const struct hg__scan *seen);
 /* gradient_sum.c: elements where two finite gradients have a sum that is not finite. */
 HG_NODISCARD hg_status hg__find_overflowed_addition(struct hg__replay *replay,
                                                     const struct hg__result *result,

@@ -69,6 +69,8 @@ static hg_status check_result(struct hg__replay *replay, const struct hg__result
 		HG__TRY(describe_tensor(replay, r, &tensor));
 		HG__TRY(hg__list_tensor(replay, &tensor, &seen, &info->tensor));
 	}
+	if (!operands_finite && !r->backward && seen.nonfinite)
+		HG__TRY(hg__note_bad_score(replay, r, &seen));
 	if (r->wide.data && seen.introduced)
 		HG__TRY(hg__find_nonfinite(replay, r, &seen, operands_finite));
 	if (r->wide.data && replay->wants_silent && operands_finite)

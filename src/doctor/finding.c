@@ -52,30 +52,43 @@ hg_status hg__finding_set_element(struct hg__replay *replay, struct hg__finding 
 
 /* ---- the sum behind the element ---- */
 
-/* Inserts the term into the list of the largest ones, in falling order. */
-static void insert_term(hg_finding *f, const hg_term *term)
+/* NaN is as bad as infinity. */
+static double size_of(const hg_term *term)
+{
+	return isnan(term->value) ? (double)INFINITY : fabs(term->value);
+}
+
+/* Inserts the term and its edge into the list of the largest ones, in falling order. */
+static void insert_term(hg_finding *f, const hg_term *term, const hg_attended_edge *edge)
 {
 	int at = f->tops;
-	while (at > 0 && fabs(f->top[at - 1].value) < fabs(term->value))
+	while (at > 0 && size_of(&f->top[at - 1]) < size_of(term))
 		at--;
 	if (at == HG_DOCTOR_TOP)
 		return;
 	f->tops += f->tops < HG_DOCTOR_TOP;
-	for (int i = f->tops - 1; i > at; i--)
+	for (int i = f->tops - 1; i > at; i--) {
 		f->top[i] = f->top[i - 1];
+		f->edge[i] = f->edge[i - 1];
+	}
 	f->top[at] = *term;
+	f->edge[at] = *edge;
 }
 
 static void list_largest_terms(hg_finding *f, const struct hg__sum *sum)
 {
+	const hg_attended_edge none = {-1, -1, -1, NAN, NAN};
 	int64_t addends = 0;
 	f->along_columns = 1;
+	f->attended = sum->attended;
+	f->has_bad_score = sum->has_bad_score;
+	f->bad_score = sum->bad_score;
 	for (int64_t k = 0; k < sum->count; k++) {
 		const struct hg__addend *a = &sum->addend[k];
 		const hg_term term = {a->row, a->col, a->factor, a->operand, a->factor * a->operand, a->is};
 		f->along_columns &= a->row == sum->addend[0].row || a->is != HG_TERM_ADDEND;
 		addends += a->is == HG_TERM_ADDEND;
-		insert_term(f, &term);
+		insert_term(f, &term, sum->attended && a->is == HG_TERM_ADDEND ? &a->edge : &none);
 	}
 	f->along_columns &= addends > 1;
 }

@@ -38,9 +38,11 @@ static hg_status report_addition(struct hg__replay *replay, const struct hg__res
                                  const struct hg__gradient_pair *pair)
 {
 	const int64_t row = element->row, col = element->col;
-	struct hg__addend addend[2] = {
-	    {row, col, 1.0, pair->value[0], 1.0f, 0.0f, HG_TERM_BEFORE, HG__ENDS_NOTHING},
-	    {row, col, 1.0, pair->value[1], 1.0f, 0.0f, HG_TERM_ADDEND, HG__ENDS_NOTHING}};
+	const struct hg__addend one = {.row = row, .col = col, .factor = 1.0, .f = 1.0f};
+	struct hg__addend addend[2] = {one, one};
+	addend[0].operand = pair->value[0];
+	addend[0].is = HG_TERM_BEFORE;
+	addend[1].operand = pair->value[1];
 	const struct hg__sum sum = {.ctx = replay->ctx,
 	                            .addend = addend,
 	                            .count = 2,

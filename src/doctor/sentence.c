@@ -77,6 +77,55 @@ static void say_what(struct sentence *s)
 	SAY(s, " is %.7g", without_sign(f->got));
 }
 
+/* ---- edges of attention ---- */
+
+/* The name of another node than the one at fault. */
+static void say_node(struct sentence *s, int64_t row)
+{
+	hg_finding at = *s->f;
+	char name[NAME] = "";
+	at.row_is = HG_ROW_NODE;
+	at.row = row;
+	if (s->place)
+		s->place(s->user, &at, name, sizeof name);
+	else
+		hg__name_row(&at, name, sizeof name);
+	SAY(s, "%s", name);
+}
+
+static void say_ends(struct sentence *s, const hg_attended_edge *edge)
+{
+	SAY(s, "from ");
+	say_node(s, edge->col);
+	SAY(s, " to ");
+	say_node(s, edge->row);
+}
+
+static void say_bad_score(struct sentence *s)
+{
+	const hg_attended_edge *edge = &s->f->bad_score;
+	SAY(s, "the score of the edge ");
+	say_ends(s, edge);
+	SAY(s, " in head %d is %.7g%s", (int)edge->head, without_sign(edge->score),
+	    isfinite(edge->score) ? ", and fp32 cannot hold it or what it is made of" : "");
+}
+
+/* The largest addend that comes along an edge. Only overflows have said that it is a sum. */
+static void say_largest_edge(struct sentence *s)
+{
+	const hg_finding *f = s->f;
+	int k = 0;
+	while (k < f->tops && f->edge[k].row < 0)
+		k++;
+	if (!f->attended || f->has_bad_score || k == f->tops)
+		return;
+	if (f->cause == HG_CAUSE_UNDERFLOW || f->cause == HG_CAUSE_OPTIMISER)
+		SAY(s, "; it is a sum of %" PRId64 " terms", f->terms);
+	SAY(s, "; the largest along an edge is that ");
+	say_ends(s, &f->edge[k]);
+	SAY(s, ", with score %.6g and weight %.6g", f->edge[k].score, f->edge[k].weight);
+}
+
 /* ---- why ---- */
 
 static void say_input(struct sentence *s)
@@ -94,6 +143,10 @@ static void say_input(struct sentence *s)
 		    f->wide);
 	} else {
 		SAY(s, " already before the step begins");
+	}
+	if (f->has_bad_score) {
+		SAY(s, "; because of it, ");
+		say_bad_score(s);
 	}
 }
 
@@ -134,6 +187,11 @@ static double largest_held(const hg_finding *f)
 static void say_store(struct sentence *s)
 {
 	const hg_finding *f = s->f;
+	if (f->has_bad_score) {
+		SAY(s, ": ");
+		say_bad_score(s);
+		return;
+	}
 	SAY(s, ": the result is %.7g, and %s holds %.7g at most", without_sign(f->wide),
 	    hg__limit_type(f), largest_held(f));
 	if (f->shift)
@@ -219,6 +277,7 @@ int hg_finding_sentence(const hg_finding *f, hg_place_fn place, void *user, char
 		return 0;
 	say_what(&s);
 	say_why[f->cause](&s);
+	say_largest_edge(&s);
 	if (f->bad > 1 && f->cause != HG_CAUSE_UNDERFLOW)
 		SAY(&s, "; %" PRId64 " of %" PRId64 " elements have this fault", f->bad, f->count);
 	return (int)s.words.length;

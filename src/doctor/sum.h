@@ -14,7 +14,8 @@ struct hg__addend {
 	/* the same as f16 arithmetic has them: the term is f x, or x alone (hg__sum.products) */
 	float f, x;
 	hg_term_kind is;
-	int ends; /* enum hg__sum_ends: what ends after this addend */
+	int ends;              /* enum hg__sum_ends: what ends after this addend */
+	hg_attended_edge edge; /* hg__sum.attended; of an HG_TERM_ADDEND only */
 };
 /* A discretized sum consists of batches; its row may also be cut into parts, each the share that
  * one item of the work plan has of the row. The end of a part is also the end of a batch. */
@@ -29,9 +30,12 @@ struct hg__sum {
 	/* by what an f16 sum is multiplied: at its end (naive), or each batch at its end
 	 * (discretized) */
 	float last_factor;
-	hg_accumulate accumulate; /* how the kernel really adds this sum */
-	int products;             /* the terms are products f x; else x alone */
-	int enumerated;           /* 0: it is no sum, or none that the op describes; no addends */
+	hg_accumulate accumulate;   /* how the kernel really adds this sum */
+	int products;               /* the terms are products f x; else x alone */
+	int enumerated;             /* 0: it is no sum, or none that the op describes; no addends */
+	int attended;               /* it is a sum over edges with attention */
+	int has_bad_score;          /* one of those edges has a score that is not finite */
+	hg_attended_edge bad_score; /* the first of them */
 };
 
 /* What the op says of an element (autograd/about.h); HG__OVER_NOTHING if it says nothing. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "findings.h"
+#include "names.h"
 
 static const hg_chain_link chain[] = {
     {3, 0, "exp", "scores", "scores/exp", 2, 12},
@@ -40,7 +41,8 @@ static hg_remedy remedies[] = {
     {.option = "", .call = "", .why = "add eps"},
 };
 
-static hg_finding full_finding(void)
+/* has_bad_score: one of its edges has a score of infinity. */
+static hg_finding full_finding(int has_bad_score)
 {
 	hg_finding f = {.size = sizeof f,
 	                .cause = HG_CAUSE_STORE,
@@ -72,6 +74,12 @@ static hg_finding full_finding(void)
 	                        {0, 2, 1, 2, 2, HG_TERM_BIAS},
 	                        {4, 2, 1, 1, 1, HG_TERM_ADDEND}},
 	                .tops = 3,
+	                .attended = 1,
+	                .edge = {{-1, -1, -1, (double)NAN, (double)NAN},
+	                         {-1, -1, -1, (double)NAN, (double)NAN},
+	                         {5, 4, 2, -1.5, 0.25}},
+	                .has_bad_score = has_bad_score,
+	                .bad_score = {5, 3, 2, (double)INFINITY, (double)NAN},
 	                .terms = 5,
 	                .chain = chain,
 	                .links = (int)(sizeof chain / sizeof *chain),
@@ -103,21 +111,26 @@ int main(int argc, char **argv)
 	    "0.25   factor\n",
 	    "   the node itself\n",
 	    "   the bias\n",
-	    "   node 4\n",
+	    "   node 4   score -1.5, weight 0.25\n",
+	    "it is a sum of 5 terms; the largest along an edge\n  is that from node 4 to node 5, with "
+	    "score -1.5 and weight 0.25",
 	    "and 2 more\n",
 	    "-> 3 more",
 	    "gradient of scores/exp (3 of 12) -> the weights w0 (1 of 2), w1 (1 of 2),",
 	    "w2 (1 of 2), w3 (1 of 2) and 2 more\n",
 	};
-	static char text[1 << 14];
+	static char text[1 << 14], sentence[SENTENCE_SIZE];
 	const hg_dataset d = {.nodes = 12};
-	const hg_finding f = full_finding();
+	const hg_finding f = full_finding(0), bad = full_finding(1);
 	FILE *out = tmpfile(), *json = argc == 2 ? fopen(argv[1], "w") : NULL;
 	int failed = !out || !json;
 	if (failed)
 		return fprintf(stderr, "no file to write\n"), 1;
 	finding_print(out, &d, &f, NULL);
 	failed |= finding_json(json, &d, &f) != 0;
+	failed |= finding_json(json, &d, &bad) != 0;
+	failed |= lacks(name_sentence(&d, &bad, sentence),
+	                "is inf: the score of the edge from node 3 to node 5 in head 2 is inf");
 	rewind(out);
 	text[fread(text, 1, sizeof text - 1, out)] = 0;
 	(void)fputs(text, stdout);

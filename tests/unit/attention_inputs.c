@@ -251,7 +251,8 @@ static void expect_skipped(struct subject *s)
 
 /* Puts `value`, which is not finite, into operand `name`: the doctor names the operand and the
  * element. If it has influence, the chain goes on to attention, and the step is skipped. A NaN has;
- * an infinite number may make a score of -inf, which has none. */
+ * an infinite number may make a score of -inf, which has none. If it makes a bad score, the doctor
+ * names that, too. */
 static void expect_named(hg_score kind, const char *policy, int input, const char *name,
                          float value)
 {
@@ -267,6 +268,8 @@ static void expect_named(hg_score kind, const char *policy, int input, const cha
 	const hg_finding *f = expect_finding(&s, HG_CAUSE_INPUT, 0, "", "", row, col);
 	CHECK_STR(f->tensor, name);
 	CHECK(f->links > 1 || !isnan(value));
+	CHECK(f->has_bad_score || !isnan(value) || strcmp(name, "values") == 0);
+	CHECK(!f->has_bad_score || strcmp(name, "values") != 0);
 	if (f->links > 1) {
 		CHECK_STR(f->chain[1].op, "attention");
 		CHECK_STR(f->chain[1].layer, "conv");
@@ -309,7 +312,7 @@ static void rows_without_a_score_are_healthy(void)
 }
 
 /* DOT with a scale for which every score is infinite: what attention stores is not finite, and the
- * doctor names the op, the layer, the node and the head. */
+ * doctor names the op, the layer, the node, the head and the first such score. */
 static void scores_that_overflow_are_found(void)
 {
 	for (int p = 0; p < 2; p++) {
@@ -326,7 +329,9 @@ static void scores_that_overflow_are_found(void)
 		CHECK_STR(f->op, "attention");
 		CHECK_STR(f->layer, "conv");
 		CHECK(f->row >= 0 && f->row_is == HG_ROW_NODE && f->head == f->col / WIDTH);
-		CHECK(strstr(f->sentence, "the result is nan") != NULL);
+		CHECK(f->has_bad_score && f->bad_score.row == f->row && f->bad_score.head == f->head);
+		CHECK(fabs(f->bad_score.score) >= 0x1p128);
+		CHECK_CONTAINS(f->sentence, " is nan: the score of the edge from node ");
 		subject_close(&s);
 	}
 }

@@ -31,6 +31,20 @@ static json_t *node_id(const hg_dataset *d, hg_row_kind kind, int64_t row)
 	           : json_null();
 }
 
+static json_t *edge_json(const hg_attended_edge *edge)
+{
+	return json_pack("{sI sI si so so}", "row", (json_int_t)edge->row, "col", (json_int_t)edge->col,
+	                 "head", (int)edge->head, "score", any_number(edge->score), "weight",
+	                 any_number(edge->weight));
+}
+
+/* The edge of term i, and what attention makes of it; null where there is none. */
+static json_t *term_edge(const hg_finding *f, int i)
+{
+	const hg_attended_edge *edge = &f->edge[i];
+	return f->attended && edge->row >= 0 ? edge_json(edge) : json_null();
+}
+
 static json_t *top_list(const hg_dataset *d, const hg_finding *f)
 {
 	static const char *const is[] = {[HG_TERM_ADDEND] = "term",
@@ -41,10 +55,10 @@ static json_t *top_list(const hg_dataset *d, const hg_finding *f)
 	char name[NAME_SIZE];
 	for (int i = 0; i < f->tops; i++) {
 		const hg_term *t = &f->top[i];
-		append(&list, json_pack("{ss ss sI sI so so so}", "name", name_term(d, f, t, name), "is",
+		append(&list, json_pack("{ss ss sI sI so so so so}", "name", name_term(d, f, t, name), "is",
 		                        is[t->is], "row", (json_int_t)t->row, "col", (json_int_t)t->col,
 		                        "factor", any_number(t->factor), "operand", any_number(t->operand),
-		                        "value", any_number(t->value)));
+		                        "value", any_number(t->value), "edge", term_edge(f, i)));
 	}
 	return list;
 }
@@ -146,6 +160,8 @@ int finding_json(FILE *out, const hg_dataset *d, const hg_finding *f)
 	                                   (json_int_t)f->bad, "count", (json_int_t)f->count,
 	                                   "loss_scale", any_number(f->scale), "shift", (int)f->shift));
 	failed |= move_fields(o, sum_json(f));
+	failed |= move_fields(o, json_pack("{so}", "bad_score",
+	                                   f->has_bad_score ? edge_json(&f->bad_score) : json_null()));
 	failed |= move_fields(o, json_pack("{sI ss so so so}", "columns", (json_int_t)f->columns,
 	                                   "grown", f->grown, "grown_by",
 	                                   jsonl_number(*f->grown ? f->grown_by : (double)NAN),

@@ -201,8 +201,16 @@ static void print_term(FILE *out, const char *name, const hg_dataset *d, const h
 	(void)snprintf(value, sizeof value, "%.6g", t->value == 0 ? 0.0 : t->value);
 	(void)snprintf(factor, sizeof factor, "%.6g", t->factor);
 	(void)snprintf(operand, sizeof operand, "%.6g", t->operand == 0 ? 0.0 : t->operand);
-	(void)fprintf(out, "  %-*s%12s = %s x %s   %s\n", FACT - 2, name, value, factor, operand,
+	(void)fprintf(out, "  %-*s%12s = %s x %s   %s", FACT - 2, name, value, factor, operand,
 	              name_term(d, f, t, name_text));
+}
+
+/* What attention makes of the edge of term i. */
+static void print_score(FILE *out, const hg_finding *f, int i)
+{
+	if (f->attended && f->edge[i].row >= 0)
+		(void)fprintf(out, "   score %.6g, weight %.6g", f->edge[i].score, f->edge[i].weight);
+	(void)fputc('\n', out);
 }
 
 /* "5024 terms; in fp16 the sum was 65504 before term 3806 was added (not yet multiplied by
@@ -222,8 +230,10 @@ static void print_sum(FILE *out, const hg_dataset *d, const hg_finding *f)
 	if (f->partial_at > 0 && f->partial_factor != 1.0)
 		add_text(&sum, " (not yet multiplied by %.6g)", f->partial_factor);
 	print_fact(out, "sum", sum.text);
-	for (int i = 0; i < f->tops; i++)
+	for (int i = 0; i < f->tops; i++) {
 		print_term(out, i ? "" : "largest", d, f, &f->top[i]);
+		print_score(out, f, i);
+	}
 	if (f->terms > f->tops && f->tops)
 		(void)fprintf(out, "%*sand %lld more\n", FACT, "", (long long)(f->terms - f->tops));
 }

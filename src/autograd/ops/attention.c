@@ -177,43 +177,58 @@ static double keep(const struct hg__node *node)
 	return 1.0 / (double)hg__attention_kept(hg__attention_attr(node).dropout);
 }
 
-/* The result has the columns of all heads. With ADD each column of q and k is a head. */
+/* Each matrix has the columns of all heads, one behind the other. Those of q and k that a head has
+ * several of belong to a head, but not to one end of edges alone. */
 int hg__attention_heads(const struct hg__node *node, int operand, int64_t cols,
                         struct hg__heads_in *in)
 {
 	const struct hg__attention_attr a = hg__attention_attr(node);
+	const int parts = operand == Q ? hg__attention_layout_of(node).parts : 1;
 	in->heads = a.heads;
-	if (operand < 0) {
-		in->each = cols / a.heads;
-		return in->each > 0;
-	}
-	in->of = operand == K ? HG__OF_SOURCE : cols == 2 * a.heads ? HG__OF_BOTH : HG__OF_DESTINATION;
-	return a.score == HG_SCORE_ADD && (operand == Q || operand == K);
+	in->each = cols / a.heads / parts;
+	if (a.score == HG_SCORE_ADD && (operand == Q || operand == K))
+		in->of = operand == K ? HG__OF_SOURCE : parts == 2 ? HG__OF_BOTH : HG__OF_DESTINATION;
+	return in->each > 0 && operand < C;
 }
 
-/* Y[i, c] = sum over the edges (i, j) of mask p V[j, c], and dV[j, c] = sum over the edges (i, j)
- * of mask p dY[i, c]. Columns of an operand that is V and something else have no such sum. */
-hg_status hg__attention_sum(const struct hg__call *c, const struct hg__element *e,
+/* What a column of an operand is used as; *j: its number among the columns of that. */
+static unsigned uses_of(const struct hg__call *c, const struct hg__element *e, int64_t *j)
+{
+	static const enum hg__attended_as as[SIDES] = {
+	    [SIDE_Q] = HG__AS_Q, [SIDE_K] = HG__AS_K, [SIDE_V] = HG__AS_V};
+	const struct hg__attention_layout layout = hg__attention_layout_of(c->node);
+	const int64_t width = c->in[e->operand].cols / (e->operand == Q ? layout.parts : 1);
+	unsigned uses = 0;
+	for (int side = 0; side < SIDES && width; side++)
+		if (layout.side[side].operand == e->operand && layout.side[side].part == e->col / width)
+			uses |= (unsigned)as[side];
+	*j = width ? e->col % width : 0;
+	return uses;
+}
+
+/* The gradients of c and bias are no sums over the edges of one node. */
+hg_status hg__attention_sum(const struct hg__call *c, const struct hg__element *e, struct hg__mat y,
                             struct hg__mat dy, struct hg__terms *t)
 {
-	const struct hg__attention_layout layout = hg__attention_layout_of(c->node);
-	const int of_v = e->operand == V && layout.side[SIDE_K].operand != V;
-	struct hg__attended attended = {.log_sum = c->aux[LOG_SUM], .by_source = of_v};
-	if (e->operand >= 0 && !of_v)
+	struct hg__attended attended = {.log_sum = c->aux[LOG_SUM],
+	                                .y = y,
+	                                .dy = dy,
+	                                .csr = &c->csr,
+	                                .csr_t = &c->csr_t,
+	                                .as = HG__AS_RESULT};
+	int64_t j = e->col;
+	if (e->operand >= 0)
+		attended.as = uses_of(c, e, &j);
+	if (!attended.as)
 		return HG_OK;
 	HG__TRY(hg__attention_of(c, &attended.of));
-	*t = (struct hg__terms){.over = HG__OVER_ATTENTION,
-	                        .edges = {.csr = of_v ? &c->csr_t : &c->csr},
-	                        .attention = attended,
-	                        .a = of_v ? dy : attended.of.v,
-	                        .i = e->row,
-	                        .j = e->col};
+	*t = (struct hg__terms){.over = HG__OVER_ATTENTION, .attention = attended, .i = e->row, .j = j};
 	return HG_OK;
 }
 
 static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
 {
-	return hg__attention_sum(c, e, c->dout, t);
+	return hg__attention_sum(c, e, c->out, c->dout, t);
 }
 
 static const struct hg__about about = {.traits = HG__NEIGHBOURS,

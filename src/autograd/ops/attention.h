@@ -65,8 +65,8 @@ int hg__attention_constants(const struct hg__node *node, struct hg__named *named
 /* attention.c. hg__attention_forward computes y, or `ended` with the epilogue, or both
  * (kernels/attention.h). hg__attention_backward computes the gradients of the operands of attention
  * from y and its gradient, which is `dout`, or, with the epilogue that `end` describes, what that
- * makes of dout. In hg__attention_sum dy is the gradient of y. hg__attention_staged is
- * hg__op.staged. */
+ * makes of dout. In hg__attention_sum y is the result of attention and dy its gradient.
+ * hg__attention_staged is hg__op.staged. */
 HG_NODISCARD hg_status hg__attention_forward(const struct hg__call *c, struct hg__mat y,
                                              struct hg__mat ended,
                                              const struct hg__sum_epilogue *epilogue);
@@ -75,7 +75,8 @@ HG_NODISCARD hg_status hg__attention_backward(const struct hg__call *c, struct h
 /* hg__op.replaces; y: where the result of attention is kept. */
 unsigned hg__attention_replaces(const struct hg__node *node, int i, unsigned y);
 HG_NODISCARD hg_status hg__attention_sum(const struct hg__call *c, const struct hg__element *e,
-                                         struct hg__mat dy, struct hg__terms *t);
+                                         struct hg__mat y, struct hg__mat dy,
+                                         struct hg__terms *t);
 int64_t hg__attention_staged(const struct hg__node *node, hg_mode mode, int64_t cols);
 void hg__attention_cost(const struct hg__call *c, struct hg__cost *cost);
 int hg__attention_heads(const struct hg__node *node, int operand, int64_t cols,

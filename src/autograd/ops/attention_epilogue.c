@@ -137,7 +137,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
 {
 	if (e->operand <= BIAS)
-		HG__TRY(hg__attention_sum(c, e, c->aux[DS].data ? c->aux[DS] : c->dout, t));
+		HG__TRY(hg__attention_sum(c, e, c->aux[SUM], c->aux[DS].data ? c->aux[DS] : c->dout, t));
 	if (e->operand < 0)
 		t->bias = (struct hg__added){.x = c->in[B], .col = e->col, .factor = 1.0};
 	return HG_OK;
