@@ -81,8 +81,8 @@ typedef struct hg_attention_operands {
  * Shapes    q [rows, h q], k [cols, h q], v [cols, h d], c [1, h q] or [1, h] or [1, 1], bias
  *           [m, h], Y [rows, h d]; hg_attention_operands says what may be absent. The tape keeps
  *           Y and f32 [rows, h] for the backward pass; with ADD [rows, 2 h], and state [rows, h d].
- *           hg_bias_add, an activation (relu, leaky_relu, elu) and hg_dropout behind it are
- *           computed in the same pass.
+ *           hg_head_mean, hg_bias_add, an activation (relu, leaky_relu, elu) and hg_dropout
+ *           behind it become one op with it.
  * Dtypes    q, k, v, bias, Y: state. c: f32 (HG_PARAM_F32). Scores and weights are f32.
  * Range     max|Y| <= max|V| / (1 - dropout), proved for all scores that are finite in f32.
  * Error     (exp(2 E) - 1 + gamma_{2D+32}(u32)) sum of mask p |V|, then narrowed, with D the row

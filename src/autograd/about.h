@@ -49,7 +49,8 @@ struct hg__added {
  *     K       dK[i, j], the sum over the edges (n, i) of ds times the derivative of s by K[i, j]
  *     V       dV[i, j], the sum over the edges (n, i) of mask p dY[n, j]
  *
- * If an operand has several uses, its gradient is the sum of all of them, in this order. */
+ * If an operand has several uses, its gradient is the sum of all of them, in this order. With
+ * `mean` the result is the mean of its heads: column j is that of each head. */
 enum hg__attended_as { HG__AS_RESULT = 1, HG__AS_Q = 2, HG__AS_K = 4, HG__AS_V = 8 };
 struct hg__attended {
 	struct hg__attention of;
@@ -57,6 +58,7 @@ struct hg__attended {
 	struct hg__mat dy;         /* for gradients */
 	const struct hg__csr *csr, *csr_t;
 	unsigned as; /* the uses, enum hg__attended_as */
+	int mean;    /* RESULT only */
 };
 
 /* The terms of a sum. If b.data is NULL, all elements of b are 1. */

@@ -68,6 +68,7 @@ struct hg__spmm_epilogue_attr {
 struct hg__attention_epilogue_attr {
 	struct hg__attention_attr attention; /* first: ops/attention.h */
 	struct hg__epilogue_attr act_drop;
+	int mean; /* 1: of the heads */
 	/* of the dropout of elements; the key of the node is that of the weights' dropout */
 	uint64_t key;
 };

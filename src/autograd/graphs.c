@@ -97,13 +97,16 @@ static hg_status count_densely(const struct hg__recording *recording,
 	return HG_OK;
 }
 
-/* The columns that are summed: those of the result of attention, whose first operand may have one
- * number for each head. */
+/* The columns that are summed: those of the widest operand. With attention others than V may have
+ * one number for each head, and the result may be the mean over the heads. */
 static int64_t summed_cols(const struct hg__recording *recording, int64_t k)
 {
 	const struct hg__node *node = &recording->entry[k].node;
-	const int64_t in = recording->value[node->in[0]].cols, out = recording->value[node->out].cols;
-	return out > in ? out : in;
+	int64_t cols = recording->value[node->out].cols;
+	for (int i = 0; i < node->n_in; i++)
+		if (node->in[i] >= 0 && recording->value[node->in[i]].cols > cols)
+			cols = recording->value[node->in[i]].cols;
+	return cols;
 }
 
 /* The columns that this entry stages where it uses tiles; 0 if it uses none. */

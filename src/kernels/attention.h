@@ -97,9 +97,10 @@ struct hg__attention {
  *
  * - y: [rows, h d] of V's type, narrowed once. Its data may be NULL if there is `ended`: then the
  *   caller does not need it, because there will be no backward pass.
- * - ended: of Y's shape and type, or absent: dropout(f(Y + b)), with the bias, the activation and
- *   the dropout of `epilogue`, which has no z. Computed in f32, from Y as it is before it is
- *   narrowed or as it is stored.
+ * - ended: of Y's type, [rows, h d], or absent: dropout(f(Y + b)), with the bias, the activation
+ *   and the dropout of `epilogue`, which has no z. Computed in f32, from Y as it is before it is
+ *   narrowed or as it is stored. If it is [rows, d], the mean of Y over the heads is in the place
+ *   of Y; Y then has data.
  * - log_sum: what the backward pass needs of the softmax of a row, f32 [rows, h], with ADD
  *   [rows, 2 h]. Columns 0 .. h-1 receive its log-sum-exp, which is the log of the sum of
  *   weight exp(s), and -inf for a row without edges. Columns h .. 2h-1 receive the sum of p over
@@ -146,11 +147,11 @@ struct hg__attention_args {
  * - y, log_sum, plus: as the forward pass left them. D uses Y as stored. plus may be read for dq
  *   with ADD, and must then be present.
  * - dy: G. It is read, unless dended is present.
- * - dended: the gradient of `ended`, of Y's shape and type, or absent. If it is present, the call
+ * - dended: the gradient of `ended`, of its shape and type, or absent. If it is present, the call
  *   computes G first, as epilogue_back with the epilogue of the forward pass: act_drop, and `ended`
- *   where there is an f. G is stored in dy, and db, f32 [1, h d] or absent, receives its column
- *   sums. dy may be dended if there is neither f nor dropout. Otherwise dy shares no memory with
- *   the other operands.
+ *   where there is an f. G is stored in dy, and db, f32 of the columns of `ended` or absent,
+ *   receives the column sums. dy may be dended if there is neither a mean over heads, f nor
+ *   dropout. Otherwise dy shares no memory with the other operands.
  * - dq, dk, dv: dQ, dK and dV, of the type of q, k, v, or absent. dk may be dq, and dv may be dk or
  *   dq: the matrix then receives the sum of their gradients (one operand in several places). A
  *   gradient may be narrowed before it is added to another. With ADD dv may be y.
@@ -168,6 +169,11 @@ struct hg__attention_back_args {
 static inline int hg__attention_ends(const struct hg__attention_back_args *a)
 {
 	return a->dended.data || a->db.data;
+}
+/* Whether an epilogue of these columns begins with the mean over the heads of Y. */
+static inline int hg__attention_means(const struct hg__mat *y, const struct hg__mat *ended)
+{
+	return ended->cols != y->cols;
 }
 
 /* Columns of staging with which tiles (core/plan_tiles.h) are enough for attention into `cols`

@@ -106,17 +106,24 @@ static int log_sum_fits(const struct hg__attention *of, const struct hg__csr *cs
 
 /* ---- forward ---- */
 
-/* Without `ended` Y is needed. */
+/* Without `ended` Y is needed, and for the mean over heads. */
 static int y_fits(const struct hg__attention_args *a)
 {
 	const int64_t rows = a->csr.rows, cols = a->of.v.cols;
-	return a->ended.data ? is(&a->y, rows, cols) : is_present(&a->y, rows, cols);
+	return a->ended.data && !hg__attention_means(&a->y, &a->ended) ? is(&a->y, rows, cols)
+	                                                               : is_present(&a->y, rows, cols);
+}
+
+/* Whether `ended` has the shape of Y or of its mean over heads. */
+static int ends_shape(const struct hg__mat *ended, int64_t rows, int64_t cols, int heads)
+{
+	return is(ended, rows, cols) || is(ended, rows, cols / heads);
 }
 
 static int epilogue_fits(const struct hg__attention_args *a)
 {
-	return !a->ended.data || (is(&a->ended, a->y.rows, a->y.cols) && !a->epilogue.z.data &&
-	                          absent_or(&a->epilogue.b, 1, a->y.cols));
+	return !a->ended.data || (ends_shape(&a->ended, a->y.rows, a->y.cols, a->of.heads) &&
+	                          !a->epilogue.z.data && absent_or(&a->epilogue.b, 1, a->ended.cols));
 }
 
 hg_status hg__attention_check(hg_context *ctx, const struct hg__attention_args *a)
@@ -176,12 +183,13 @@ static int end_fits(const struct hg__attention_back_args *a)
 {
 	const int64_t rows = a->csr.rows, cols = a->of.v.cols;
 	const struct hg__act_drop *end = &a->act_drop;
-	const int alters = end->act || end->p > 0.0f;
+	const int alters = end->act || end->p > 0.0f || hg__attention_means(&a->y, &a->dended);
 	return !hg__attention_ends(a) ||
-	       (is(&a->dended, rows, cols) && absent_or(&a->ended, rows, cols) &&
+	       (ends_shape(&a->dended, rows, cols, a->of.heads) &&
+	        absent_or(&a->ended, rows, a->dended.cols) &&
 	        (!end->act || a->ended.data || rows == 0) &&
 	        (!alters || rows == 0 || a->dy.data != a->dended.data) &&
-	        (!a->db.data || (a->db.dtype == HG_F32 && is(&a->db, 1, cols))));
+	        (!a->db.data || (a->db.dtype == HG_F32 && is(&a->db, 1, a->dended.cols))));
 }
 
 struct hg__epilogue_back_args hg__attention_end_of(const struct hg__attention_back_args *a)

@@ -37,5 +37,14 @@ static inline int hg__has_sum_epilogue(const struct hg__sum_epilogue *e)
 	return e->z.data || e->b.data || e->act_drop.act || e->act_drop.p > 0.0f;
 }
 
+/* How many heads of the width of `one` the columns of `many` are; 1 where there are no columns. 0:
+ * they are no whole number of them. An epilogue begins with the mean over the heads. */
+static inline int64_t hg__heads_of_mean(const struct hg__mat *many, const struct hg__mat *one)
+{
+	if (many->cols == one->cols)
+		return 1;
+	return one->cols > 0 && many->cols % one->cols == 0 ? many->cols / one->cols : 0;
+}
+
 HG_EXTERN_C_END
 #endif

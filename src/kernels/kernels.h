@@ -202,7 +202,10 @@ struct hg__dropout_args {
 };
 
 /* Y = dropout(f(X + b)), b [1, cols] of X's type or absent; rounded once, at the store. y may be
- * x. overflow: checks Y. */
+ * x. overflow: checks Y.
+ *
+ * X may have h times as many columns as Y, those of h heads. Then the mean over the heads takes its
+ * place, in f32 and with the bits of head_mean before it is narrowed; Y is not X. */
 struct hg__epilogue_args {
 	struct hg__mat x, b, y;
 	struct hg__act_drop act_drop;
@@ -217,7 +220,10 @@ struct hg__epilogue_args {
  * where an element is positive and kept, so no random words are needed; the other activations
  * generate the words again, and use f = y (1 - p) where the element was kept. Y, dY and dX have one
  * type. Y is absent where there is no f; dX or db may be absent. dX must not share memory with Y or
- * dY. */
+ * dY.
+ *
+ * dX may have h times as many columns as dY, those of h heads. Each head of dX then receives 1/h of
+ * what is above, rounded once; db is the sum of what is above. */
 struct hg__epilogue_back_args {
 	struct hg__mat y, dy, dx, db;
 	struct hg__act_drop act_drop;

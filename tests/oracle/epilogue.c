@@ -116,7 +116,11 @@ struct oracle_matrix oracle_end_sum_back(struct oracle_call *c, const struct ora
 	part.din[0] = ds;
 	part.din[1] = c->din[b];
 	oracle_epilogue_back(&part);
-	for (int64_t i = 0; (c->activation || c->p > 0) && i < ds.rows * ds.cols; i++)
-		ds.at[i] = num_store(c->is_half, ds.at[i]);
 	return ds;
+}
+
+void oracle_store(const struct oracle_call *c, const struct oracle_matrix *m)
+{
+	for (int64_t i = 0; i < m->rows * m->cols; i++)
+		m->at[i] = num_store(c->is_half, m->at[i]);
 }

@@ -42,6 +42,7 @@ struct oracle_call {
 	int self;     /* spmm_epilogue: Z is X */
 	/* attention_epilogue: the dropout of the weights; p and then_key are those of elements */
 	double weights_p;
+	int mean; /* attention_epilogue: of the heads */
 	uint64_t then_key;
 	uint64_t rng_key;
 	int64_t step;

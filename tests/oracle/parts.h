@@ -17,10 +17,12 @@ void oracle_release(num *scratch);
 struct oracle_matrix oracle_like(const struct oracle_matrix *m);
 
 /* Epilogues behind a sum s, with operand b of the call and the key of dropout: Y; and dS, which is
- * stored in the state type, except where it is dY. The caller releases dS. */
+ * not stored yet. The caller releases dS, and stores it in the state type, if it differs from
+ * dY. */
 void oracle_end_sum(struct oracle_call *c, const struct oracle_matrix *s, int b, uint64_t key);
 struct oracle_matrix oracle_end_sum_back(struct oracle_call *c, const struct oracle_matrix *s,
                                          int b, uint64_t key);
+void oracle_store(const struct oracle_call *c, const struct oracle_matrix *m);
 
 /* Word column % 4 of Philox4x32-10 for the counter (row, column / 4, step). */
 uint32_t oracle_random_word(uint64_t key, uint64_t row, uint32_t column, uint64_t step);

@@ -57,6 +57,8 @@ void oracle_spmm_epilogue_back(struct oracle_call *c)
 {
 	const struct oracle_matrix s = sum(c), ds = oracle_end_sum_back(c, &s, B, c->rng_key);
 	struct oracle_call spmm = *c;
+	if (c->activation || c->p > 0)
+		oracle_store(c, &ds);
 	spmm.dout = ds;
 	oracle_spmm_back(&spmm);
 	if (own(c)->at)

@@ -90,6 +90,7 @@ static void from_attention_epilogue(const struct hg__node *node, struct oracle_c
 	o->activation = act_of(a.act_drop.act);
 	o->act_p = (double)a.act_drop.act_p;
 	o->p = (double)a.act_drop.p;
+	o->mean = a.mean;
 	o->then_key = a.key;
 }
 

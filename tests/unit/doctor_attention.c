@@ -8,7 +8,7 @@
  * 3 are k and v, where the case has them. */
 struct attends {
 	hg_attention_config config;
-	int has_k, has_v, has_c;
+	int has_k, has_v, has_c, mean;
 	float loss; /* the result is multiplied by it */
 };
 static struct attends attends;
@@ -26,6 +26,8 @@ static hg_var record_attention(struct bench *b, hg_tape *tape)
 		in.c = hg_tape_param(tape, hg_params_find(b->params, "c"));
 	hg_tape_scope(tape, "conv0");
 	hg_var y = hg_attention(tape, b->graph, &in, &attends.config);
+	if (attends.mean)
+		y = hg_head_mean(tape, y, attends.config.heads);
 	if (hg_params_find(b->params, "b"))
 		y = hg_bias_add(tape, y, hg_tape_param(tape, hg_params_find(b->params, "b")));
 	hg_tape_scope(tape, NULL);
@@ -89,6 +91,42 @@ static void edges_of_a_sum_have_scores_and_weights(void)
 	               "it is a sum of 21 terms, the largest of which is 60000 = 1 * 60000");
 	CHECK_CONTAINS(f->sentence, "; the largest along an edge is that from node 1 to node 0, with "
 	                            "score -3 and weight 0.05;");
+	subject_close(&s);
+}
+
+/* Node 0 has the neighbours 1, ..., 4 in both heads, and its value is the mean over the heads: of 8
+ * addends, 40000 / 8 in head 0 and 60000 / 8 in head 1. The bias of 30000 makes 80000 of 50000. */
+static void mean_of_heads_has_the_edges_of_all(void)
+{
+	enum { N = 5 };
+	float v[N][2];
+	const float bias[1] = {30000.0f};
+	struct subject s;
+	hg_param *b = NULL;
+	attends_with(HG_SCORE_DOT, 2, 1, 1);
+	attends.mean = 1;
+	subject_open(&s, hg_policy_fp16(), record_attention);
+	s.bench.graph = coo_graph(s.bench.ctx, coo_star_loops(N));
+	for (int i = 0; i < N; i++) {
+		v[i][0] = i ? 40000.0f : 0.0f;
+		v[i][1] = i ? 60000.0f : 0.0f;
+	}
+	constant_tensor(&s.bench, N, 2, 1.0f);
+	constant_tensor(&s.bench, N, 1, 0.0f);
+	constant_tensor(&s.bench, N, 2, 2.0f);
+	tensor_of(&s.bench, HG_F16, N, 2, v, HG_F32);
+	CHECK_OK(hg_params_add(s.bench.params, "b", 1, 1, HG_INIT_ZEROS, 0, &b));
+	CHECK_OK(hg_param_set(b, bias));
+	subject_compile(&s);
+	const hg_finding *f = expect_finding(&s, HG_CAUSE_STORE, 0, "bias_add", "conv0", 0, 0);
+	CHECK_STR(f->tensor, "conv0/attention+head_mean+bias_add");
+	CHECK(f->attended && f->head == -1 && f->terms == 9 && fabs(f->wide - 80000.0) < 1.0);
+	CHECK(f->top[0].is == HG_TERM_BIAS);
+	for (int i = 1; i < f->tops; i++) {
+		const int head = f->edge[i].head;
+		CHECK(head == (i <= 4) && fabs(f->edge[i].weight - 0.25) < 1e-6);
+		CHECK(f->edge[i].score == 2.0 && fabs(f->top[i].value - (head ? 7500.0 : 5000.0)) < 1e-2);
+	}
 	subject_close(&s);
 }
 
@@ -304,6 +342,7 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(edges_of_a_sum_have_scores_and_weights),
+	    TEST(mean_of_heads_has_the_edges_of_all),
 	    TEST(weights_have_the_mask),
 	    TEST(gradient_of_v_names_destinations),
 	    TEST(gradients_of_all_scores_are_sums),

@@ -118,8 +118,9 @@ hg_status hg__attention_backward(const struct hg__call *c, struct hg__mat y,
 	                                       .dv = gradient[SIDE_V],
 	                                       .dc = c->din[C],
 	                                       .dbias = c->din[BIAS]};
+	if (end)
+		args.dy = end->dx.cols ? end->dx : end->dy;
 	if (end && (end->dx.data || end->db.data)) {
-		args.dy = end->dx.data ? end->dx : end->dy;
 		args.ended = end->y;
 		args.dended = end->dy;
 		args.db = end->db;

@@ -1,5 +1,6 @@
 /* Attention becomes attention with an epilogue (attention_epilogue.c), together with what comes
- * after it: bias_add, an activation and dropout. At least one of these must be there. */
+ * after it: the mean over its heads, bias_add, an activation and dropout. At least one of these
+ * must be there. */
 #include <string.h>
 
 #include "autograd/attr.h"
@@ -8,15 +9,42 @@
 #include "autograd/ops/epilogue.h"
 #include "precision/range.h"
 
+static const struct hg__node *node_at(const struct hg__recording *recording, int32_t k)
+{
+	return &recording->entry[k].node;
+}
+
+static int is(const struct hg__recording *recording, int32_t k, const struct hg__op *op)
+{
+	return k >= 0 && node_at(recording, k)->op == op;
+}
+
+/* Whether entry k takes the mean over all heads of what it reads, if that is attention. */
+static int means_heads(const struct hg__recording *recording, int32_t k)
+{
+	struct hg__heads_attr mean;
+	if (!is(recording, k, &hg__op_head_mean))
+		return 0;
+	const int32_t before = hg__previous_entry(recording, node_at(recording, k));
+	hg__attr_get(node_at(recording, k), &mean, sizeof mean);
+	return is(recording, before, &hg__op_attention) &&
+	       hg__attention_attr(node_at(recording, before)).heads == mean.heads;
+}
+
 static struct hg__chain match(const struct hg__recording *recording, int32_t last)
 {
 	const struct hg__chain none = {0};
 	struct hg__chain chain = hg__epilogue_chain(recording, last);
-	if (!chain.length || !hg__epilogue_may_end(recording, &chain))
+	int32_t k = last;
+	if (!hg__epilogue_may_end(recording, &chain))
 		return none;
-	const int32_t k =
-	    hg__previous_entry(recording, &recording->entry[chain.entry[chain.length - 1]].node);
-	if (k < 0 || recording->entry[k].node.op != &hg__op_attention)
+	if (chain.length)
+		k = hg__previous_entry(recording, node_at(recording, chain.entry[chain.length - 1]));
+	if (means_heads(recording, k)) {
+		chain.entry[chain.length++] = k;
+		k = hg__previous_entry(recording, node_at(recording, k));
+	}
+	if (!chain.length || !is(recording, k, &hg__op_attention))
 		return none;
 	chain.entry[chain.length++] = k;
 	return chain;
@@ -35,7 +63,10 @@ static struct hg__entry build(const struct hg__recording *recording, const struc
 	for (int i = 0; i < chain->length - 1; i++) {
 		const struct hg__node *part = &recording->entry[chain->entry[i]].node;
 		verdict = hg__verdict_worse(verdict, part->verdict);
-		hg__epilogue_take(&parts, &attr.act_drop, part);
+		if (part->op == &hg__op_head_mean)
+			attr.mean = 1;
+		else
+			hg__epilogue_take(&parts, &attr.act_drop, part);
 	}
 	hg__attr_get(attention, &attr.attention, sizeof attr.attention);
 	entry.node.op = &hg__op_attention_epilogue;

@@ -206,11 +206,12 @@ enum { RELU = 1 + HG__ACT_relu, LEAKY = 1 + HG__ACT_leaky_relu, ELU = 1 + HG__AC
 /* What follows attention in sample i is epilogues[i % EPILOGUES]. */
 static const struct {
 	struct hg__epilogue_attr act_drop;
-	int b;
+	int b, mean;
 } epilogues[] = {
-    {{0, 0.0f, 0.0f}, 1},    {{ELU, 1.0f, 0.6f}, 1},   {{RELU, 0.0f, 0.0f}, 0},
-    {{RELU, 0.0f, 0.5f}, 1}, {{LEAKY, 0.2f, 0.3f}, 1}, {{ELU, 0.5f, 0.0f}, 1},
-    {{0, 0.0f, 0.4f}, 0},
+    {{0, 0.0f, 0.0f}, 1, 0},     {{ELU, 1.0f, 0.6f}, 1, 0},  {{0, 0.0f, 0.0f}, 1, 1},
+    {{RELU, 0.0f, 0.0f}, 0, 0},  {{RELU, 0.0f, 0.5f}, 1, 0}, {{ELU, 1.0f, 0.3f}, 1, 1},
+    {{LEAKY, 0.2f, 0.3f}, 1, 0}, {{ELU, 0.5f, 0.0f}, 1, 0},  {{0, 0.0f, 0.0f}, 0, 1},
+    {{0, 0.0f, 0.4f}, 0, 0},     {{RELU, 0.0f, 0.5f}, 0, 1},
 };
 enum { EPILOGUES = sizeof epilogues / sizeof epilogues[0] };
 
@@ -219,27 +220,31 @@ static const struct {
 	hg_status expect;
 	struct hg__epilogue_attr act_drop;
 	int64_t rows, cols; /* of b, too many */
+	int mean;
 } mistakes[] = {
-    {"b has two rows", HG_ERR_SHAPE, {RELU, 0.0f, 0.0f}, 1, 0},
-    {"b has a column too many", HG_ERR_SHAPE, {0, 0.0f, 0.0f}, 0, 1},
-    {"p 1", HG_ERR_ARG, {RELU, 0.0f, 1.0f}, 0, 0},
-    {"alpha 0", HG_ERR_ARG, {ELU, 0.0f, 0.5f}, 0, 0},
-    {"sigmoid", HG_ERR_ARG, {1 + HG__ACT_sigmoid, 0.0f, 0.0f}, 0, 0},
+    {"b has two rows", HG_ERR_SHAPE, {RELU, 0.0f, 0.0f}, 1, 0, 0},
+    {"b has a column too many", HG_ERR_SHAPE, {0, 0.0f, 0.0f}, 0, 1, 0},
+    {"b has a column more than a head", HG_ERR_SHAPE, {0, 0.0f, 0.0f}, 0, 1, 1},
+    {"p 1", HG_ERR_ARG, {RELU, 0.0f, 1.0f}, 0, 0, 0},
+    {"alpha 0", HG_ERR_ARG, {ELU, 0.0f, 0.5f}, 0, 0, 0},
+    {"sigmoid", HG_ERR_ARG, {1 + HG__ACT_sigmoid, 0.0f, 0.0f}, 0, 0, 0},
 };
 enum { MISTAKES = sizeof mistakes / sizeof mistakes[0] };
 
 /* Adds b, of the width of the result, to an input of attention. */
-static void follow(const struct hg__extent *x, const struct hg__epilogue_attr *act_drop, int b,
-                   int64_t more_rows, int64_t more_cols, struct hg__sample *s)
+static void follow(const struct hg__extent *x, const struct hg__epilogue_attr *act_drop, int mean,
+                   int b, int64_t more_rows, int64_t more_cols, struct hg__sample *s)
 {
-	struct hg__attention_epilogue_attr attr = {.act_drop = *act_drop, .key = 20261120};
+	struct hg__attention_epilogue_attr attr = {
+	    .act_drop = *act_drop, .mean = mean, .key = 20261120};
 	memcpy(&attr.attention, s->attr, sizeof attr.attention);
 	const int has_k = s->in[ATTENTION_K].shape.present, has_v = s->in[ATTENTION_V].shape.present;
 	const struct hg__attention_layout layout =
 	    hg__attention_layout(attr.attention.score, has_k, has_v);
 	const struct hg__attention_place *v = &layout.side[SIDE_V];
+	const int64_t heads = mean && attr.attention.heads > 0 ? attr.attention.heads : 1;
 	const int64_t cols =
-	    s->in[v->operand].shape.cols / (v->operand == ATTENTION_Q ? layout.parts : 1);
+	    s->in[v->operand].shape.cols / (v->operand == ATTENTION_Q ? layout.parts : 1) / heads;
 	hg__sample_attr(s, &attr, sizeof attr);
 	while (s->n_in < ATTENTION_EPILOGUE_B)
 		hg__sample_none(s);
@@ -256,7 +261,8 @@ int hg__attention_epilogue_sample(int i, const struct hg__extent *x, struct hg__
 	const int first = (int)(x->d % 16 % EVERY), used = (ROWS - first + EVERY - 1) / EVERY;
 	if (i < used) {
 		hg__attention_sample(first + EVERY * i, x, s);
-		follow(x, &epilogues[i % EPILOGUES].act_drop, epilogues[i % EPILOGUES].b, 0, 0, s);
+		follow(x, &epilogues[i % EPILOGUES].act_drop, epilogues[i % EPILOGUES].mean,
+		       epilogues[i % EPILOGUES].b, 0, 0, s);
 		return 1;
 	}
 	const int m = i - used;
@@ -264,6 +270,6 @@ int hg__attention_epilogue_sample(int i, const struct hg__extent *x, struct hg__
 		return 0;
 	s->what = mistakes[m].what;
 	s->expect = mistakes[m].expect;
-	follow(x, &mistakes[m].act_drop, 1, mistakes[m].rows, mistakes[m].cols, s);
+	follow(x, &mistakes[m].act_drop, mistakes[m].mean, 1, mistakes[m].rows, mistakes[m].cols, s);
 	return 1;
 }

@@ -8,7 +8,8 @@ void hg__fused_chain_add(struct hg__fused_chain *chain, const struct hg__op *op,
                          const int *operand, int operands, const void *attr, size_t bytes)
 {
 	struct hg__fused_op *added = &chain->op[chain->count++];
-	*added = (struct hg__fused_op){.node = {.op = op, .n_in = operands, .graph = graph}};
+	*added = (struct hg__fused_op){.node = {.op = op, .n_in = operands, .graph = graph},
+	                               .shape = chain->shape};
 	memcpy(added->operand, operand, (size_t)operands * sizeof *operand);
 	if (bytes)
 		memcpy(added->node.attr, attr, bytes);
@@ -16,14 +17,16 @@ void hg__fused_chain_add(struct hg__fused_chain *chain, const struct hg__op *op,
 
 /* What the rule of one op of the chain reads. before: known of the result of the op before it. */
 static struct hg__range range_of(const struct hg__range *r, const struct hg__fused_chain *chain,
-                                 const struct hg__fused_op *step, const struct hg__known *before)
+                                 int at, const struct hg__known *before)
 {
 	static const struct hg__shape nothing = {0, 0, HG_F32, 0};
+	const struct hg__fused_op *step = &chain->op[at];
+	const struct hg__shape *of_before = &chain->op[at > 0 ? at - 1 : 0].shape;
 	struct hg__range own = *r;
 	own.node = &step->node;
 	for (int i = 0; i < HG__MAX_IN; i++) {
 		const int k = i < step->node.n_in ? step->operand[i] : FUSED_NONE;
-		own.shape[i] = k >= 0 ? r->shape[k] : k == FUSED_BEFORE ? chain->shape : nothing;
+		own.shape[i] = k >= 0 ? r->shape[k] : k == FUSED_BEFORE ? *of_before : nothing;
 		own.in[i] = k >= 0 ? r->in[k] : k == FUSED_BEFORE ? *before : hg__at_most(0.0);
 	}
 	return own;
@@ -48,7 +51,7 @@ static void apply_rules(const struct hg__range *r, const struct hg__fused_chain 
 	known[0] = r->in[0];
 	how->because[0] = 0;
 	for (int k = 0; k < chain->count; k++) {
-		const struct hg__range own = range_of(r, chain, &chain->op[k], &known[k]);
+		const struct hg__range own = range_of(r, chain, k, &known[k]);
 		struct hg__derivation step = {.rounding = how->rounding};
 		known[k + 1] = own.node->op->range(&own, &step);
 		known[k + 1].least = 0.0;
@@ -91,7 +94,7 @@ void hg__fused_chain_range_back(const struct hg__range *r, const struct hg__fuse
 		grad->largest[i] = i || chain->count ? 0.0 : dout;
 	for (int k = chain->count - 1; k >= 0; k--) {
 		const struct hg__fused_op *step = &chain->op[k];
-		struct hg__range own = range_of(r, chain, step, &known[k]);
+		struct hg__range own = range_of(r, chain, k, &known[k]);
 		struct hg__gradients back = {.rounding.inner = grad->rounding.inner};
 		own.out = known[k + 1];
 		own.dout = dout;
@@ -109,5 +112,5 @@ void hg__fused_chain_range_back(const struct hg__range *r, const struct hg__fuse
 		}
 	}
 	for (int i = 0; i < HG__MAX_IN; i++)
-		grad->depth[i] += chain->count > 1 ? 16.0 + (double)chain->shape.cols : 0.0;
+		grad->depth[i] += chain->count > 1 ? 16.0 + (double)chain->op[0].shape.cols : 0.0;
 }

@@ -13,6 +13,7 @@ enum { FUSED_BEFORE = -1, FUSED_NONE = -2 };
 struct hg__fused_op {
 	struct hg__node node;    /* op, number of operands, graph, constants */
 	int operand[HG__MAX_IN]; /* the operand's index in the whole node */
+	struct hg__shape shape;  /* of its result */
 };
 struct hg__fused_chain {
 	struct hg__fused_op op[FUSED_MOST];
@@ -20,7 +21,7 @@ struct hg__fused_chain {
 	/* backward pass: the gradient of this op's input is stored in the state type; 0: it is not
 	 * stored */
 	int stored;
-	struct hg__shape shape; /* the shape of the result of every op */
+	struct hg__shape shape; /* the shape of the result of every op that is added from now on */
 };
 
 /* Adds one op to the chain. */

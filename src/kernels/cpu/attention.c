@@ -2,7 +2,7 @@
  *
  *     p[e, k] = weight[e] exp(s[e, k]) / sum over the edges f of row i of weight[f] exp(s[f, k])
  *     Y[i, c] = sum over the edges e = (i, j) of row i of mask[e, k] p[e, k] V[j, c]
- *     ended   = dropout(f(Y + b)), if the call asks for it
+ *     ended   = dropout(f(Y + b)), or of the mean of Y over the heads, if the call asks for it
  *
  * The partial result of a row part is, for every head, the largest score and the sums of
  * exp(s - largest) over all edges and over those whose score is positive before f, and the sums of
@@ -85,10 +85,24 @@ static void apply_epilogue(const struct job *job, int64_t row, int64_t first, in
 	hg__act_drop_value(&job->act_drop, n, word, y);
 }
 
+/* The mean over the heads, in place, as hg__head_mean_row adds it. */
+static void mean_of_heads(int heads, int64_t d, float *sums)
+{
+	for (int64_t c = 0; c < d; c++)
+		sums[c] += 0.0f; /* a sum that begins with 0 is not -0 */
+	for (int64_t k = 1; k < heads; k++)
+		for (int64_t c = 0; c < d; c++)
+			sums[c] += sums[k * d + c];
+	for (int64_t c = 0; c < d; c++)
+		sums[c] /= (float)heads;
+}
+
 /* Stores a row of `ended`; sums: the row of Y, which is overwritten. */
 static void store_ended(const struct job *job, int64_t row, float *sums)
 {
 	const struct hg__mat *ended = &job->a->ended;
+	if (hg__attention_means(&job->a->y, ended))
+		mean_of_heads(job->a->of.heads, ended->cols, sums);
 	for (int64_t c = 0; c < ended->cols; c += HG__WIDTH)
 		apply_epilogue(job, row, c, hg__min(HG__WIDTH, ended->cols - c), sums + c);
 	hg__guard_numbers(&job->a->overflow, ended->cols, sums);

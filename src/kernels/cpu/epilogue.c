@@ -3,11 +3,14 @@
  *     Y = dropout(f(X + b))
  *     dX = f'(X + b) dropout(dY),   db = sum of dX over the rows
  *
+ * where X may be a mean over heads (head_mean.h).
+ *
  * The matrix is processed in strips of at most HG__WIDTH columns. A strip stays in the first-level
  * cache from its load to its one store. */
 #include "kernels/cpu/act_drop.h"
 #include "kernels/cpu/columns.h"
 #include "kernels/cpu/guard.h"
+#include "kernels/cpu/head_mean.h"
 
 /* Columns col .. col+n-1 of `rows` rows from `row` on, and their random words. The generator makes
  * the words of eight quads at a time, so if rows are short a strip has several of them: then no
@@ -42,10 +45,15 @@ static void forward_strip(const struct hg__cpu_act_drop *act_drop,
 {
 	float bs[HG__WIDTH], xs[HG__WIDTH], ys[HG__WIDTH];
 	const float *b = a->b.data ? hg__row(&a->b, 0, s->col, s->n, bs) : NULL;
+	const int64_t heads = hg__heads_of_mean(&a->x, &a->y);
 	if (act_drop->drops)
 		draw_strip(act_drop, s);
 	for (int64_t row = s->row; row < s->row + s->rows; row++) {
-		const float *x = hg__row(&a->x, row, s->col, s->n, xs);
+		const float *x = xs;
+		if (heads == 1)
+			x = hg__row(&a->x, row, s->col, s->n, xs);
+		else
+			hg__head_mean_row(&a->x, row, heads, a->y.cols, s->col, s->n, xs);
 		float *y = hg__row_begin(&a->y, row, s->col, ys);
 #pragma omp simd
 		for (int64_t c = 0; c < s->n; c++)
@@ -60,11 +68,12 @@ HG__NO_WORKSPACE(epilogue, epilogue_args)
 
 hg_status HG__CPU(epilogue)(hg_context *ctx, const struct hg__epilogue_args *a)
 {
-	const int fits =
-	    hg__same(&a->x, &a->y) && (!a->b.data || (hg__is_state(&a->b) && a->b.cols == a->x.cols));
+	const int fits = a->x.rows == a->y.rows && hg__heads_of_mean(&a->x, &a->y) &&
+	                 hg__is_state(&a->x) && hg__is_state(&a->y) &&
+	                 (!a->b.data || (hg__is_state(&a->b) && a->b.cols == a->y.cols));
 	HG__TRY(hg__has_number(ctx, "epilogue", "activation", a->act_drop.act, 1 + HG__ACT_EPILOGUES));
 	HG__TRY(HG__FIT(ctx, fits, "epilogue", &a->x, &a->b, &a->y));
-	const int64_t rows = a->x.rows, cols = a->x.cols;
+	const int64_t rows = a->y.rows, cols = a->y.cols;
 	if (cols == 0)
 		return HG_OK;
 	const struct hg__cpu_act_drop act_drop = hg__act_drop_of(&a->act_drop, cols);
@@ -85,6 +94,7 @@ hg_status HG__CPU(epilogue)(hg_context *ctx, const struct hg__epilogue_args *a)
 struct back {
 	const struct hg__epilogue_back_args *a;
 	struct hg__cpu_act_drop act_drop;
+	int64_t heads; /* of dX */
 	/* The random words must be generated again. relu does not need them: y > 0 only where the
 	 * element was kept. */
 	int draws;
@@ -126,8 +136,10 @@ static void backward_strip(const struct back *b, const struct strip *s, float *s
 #pragma omp simd
 			for (int64_t c = 0; c < s->n; c++)
 				sum[c] += gs[c];
-		if (b->a->dx.data)
+		if (b->a->dx.data && b->heads == 1)
 			hg__row_put(&b->a->dx, row, s->col, s->n, gs);
+		else if (b->a->dx.data)
+			hg__head_mean_row_back(&b->a->dx, row, b->heads, b->a->dy.cols, s->col, s->n, gs);
 	}
 }
 
@@ -155,16 +167,21 @@ size_t HG__CPU(epilogue_back_workspace)(const hg_context *ctx,
 
 hg_status HG__CPU(epilogue_back)(hg_context *ctx, const struct hg__epilogue_back_args *a)
 {
-	const int fits = (!a->y.data || hg__same(&a->y, &a->dy)) &&
-	                 (!a->dx.data || hg__same(&a->dx, &a->dy)) &&
-	                 (!a->db.data || (a->db.dtype == HG_F32 && a->db.cols == a->dy.cols));
+	const int fits =
+	    (!a->y.data || hg__same(&a->y, &a->dy)) &&
+	    (!a->dx.data || (a->dx.rows == a->dy.rows && hg__heads_of_mean(&a->dx, &a->dy) &&
+	                     hg__is_state(&a->dx) && hg__is_state(&a->dy))) &&
+	    (!a->db.data || (a->db.dtype == HG_F32 && a->db.cols == a->dy.cols));
 	HG__TRY(
 	    hg__has_number(ctx, "epilogue_back", "activation", a->act_drop.act, 1 + HG__ACT_EPILOGUES));
 	HG__TRY(HG__FIT(ctx, fits, "epilogue_back", &a->y, &a->dy, &a->dx, &a->db));
 	/* A thread takes 64 rows at a time, so that a call costs little compared with its elements. */
 	const int64_t rows = a->dy.rows, cols = a->dy.cols, block = 64;
 	const struct hg__cpu_act_drop act_drop = hg__act_drop_of(&a->act_drop, cols > 0 ? cols : 1);
-	const struct back b = {a, act_drop, act_drop.drops && a->act_drop.act != 1 + HG__ACT_relu};
+	const struct back b = {.a = a,
+	                       .act_drop = act_drop,
+	                       .heads = hg__heads_of_mean(&a->dx, &a->dy),
+	                       .draws = act_drop.drops && a->act_drop.act != 1 + HG__ACT_relu};
 	if (a->db.data)
 		return HG__CPU(columns)(ctx, rows, cols, backward_rows, &b, a->db.data, NULL);
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)

@@ -2,7 +2,7 @@
  *
  *     Y[i, c] = 1/h * sum over k of X[i, k*d + c]
  *     dX[i, k*d + c] = dY[i, c] / h */
-#include "kernels/cpu/rows.h"
+#include "kernels/cpu/head_mean.h"
 
 HG__NO_WORKSPACE(head_mean, head_mean_args)
 
@@ -13,20 +13,13 @@ hg_status HG__CPU(head_mean)(hg_context *ctx, const struct hg__head_mean_args *a
 	                a->y.rows == rows && a->x.cols == d * a->heads && hg__is_state(&a->x) &&
 	                    hg__is_state(&a->y),
 	                "head_mean", &a->x, &a->y));
-	const float heads = (float)a->heads;
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		for (int64_t c = 0; c < d; c += HG__WIDTH) {
-			float sum[HG__WIDTH] = {0}, scratch[HG__WIDTH];
+			float mean[HG__WIDTH];
 			const int64_t n = hg__min(HG__WIDTH, d - c);
-			for (int64_t k = 0; k < a->heads; k++) {
-				const float *x = hg__row(&a->x, r, k * d + c, n, scratch);
-				for (int64_t i = 0; i < n; i++)
-					sum[i] += x[i];
-			}
-			for (int64_t i = 0; i < n; i++)
-				sum[i] /= heads;
-			hg__row_put(&a->y, r, c, n, sum);
+			hg__head_mean_row(&a->x, r, a->heads, d, c, n, mean);
+			hg__row_put(&a->y, r, c, n, mean);
 		}
 	return HG_OK;
 }
@@ -41,17 +34,13 @@ hg_status HG__CPU(head_mean_back)(hg_context *ctx, const struct hg__head_mean_ar
 	                a->x.rows == rows && a->x.cols == d * a->heads && hg__is_state(&a->x) &&
 	                    hg__is_state(&a->y),
 	                "head_mean_back", &a->x, &a->y));
-	const float heads = (float)a->heads;
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		for (int64_t c = 0; c < d; c += HG__WIDTH) {
 			float part[HG__WIDTH], scratch[HG__WIDTH];
 			const int64_t n = hg__min(HG__WIDTH, d - c);
-			const float *dy = hg__row(&a->y, r, c, n, scratch);
-			for (int64_t i = 0; i < n; i++)
-				part[i] = dy[i] / heads;
-			for (int64_t k = 0; k < a->heads; k++)
-				hg__row_put(&a->x, r, k * d + c, n, part);
+			memcpy(part, hg__row(&a->y, r, c, n, scratch), (size_t)n * sizeof(float));
+			hg__head_mean_row_back(&a->x, r, a->heads, d, c, n, part);
 		}
 	return HG_OK;
 }

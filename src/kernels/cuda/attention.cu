@@ -2,6 +2,7 @@
 
 #include "kernels/attention_check.h"
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_epilogue.cuh"
 
 namespace
 {
@@ -13,11 +14,27 @@ constexpr struct attention_row<struct hg__attention_args> implementations[] = {
 	    HG__ATTENTION_ROW(attention, packs), HG__ATTENTION_ROW(attention, any),
 };
 
+/* Whether the epilogue begins with the mean over heads. Heads lie in different lanes, or in
+ * different blocks, so no implementation computes it: the epilogue is a kernel of its own. */
+bool means(const struct hg__attention_args &a)
+{
+	return a.ended.data && hg__attention_means(&a.y, &a.ended);
+}
+
 /* The epilogue reads and writes packs of 8 columns where Y is stored in packs. */
 bool epilogue_launchable(const struct hg__attention_args &a)
 {
 	const struct hg__mat &b = a.epilogue.b;
-	return !a.ended.data || (alike(a.y, a.ended) && (!b.data || wide(b) || !wide(a.y)));
+	return !a.ended.data || means(a) || (alike(a.y, a.ended) && (!b.data || wide(b) || !wide(a.y)));
+}
+
+/* The call of the implementation, without an epilogue that it does not compute. */
+struct hg__attention_args without_mean(const struct hg__attention_args &a)
+{
+	struct hg__attention_args rest = a;
+	if (means(a))
+		rest.ended.data = nullptr;
+	return rest;
 }
 
 } // namespace
@@ -33,7 +50,8 @@ hg_status attention_launchable(hg_context *ctx, const char *kernel, const struct
 
 size_t hg__cuda_attention_workspace(const hg_context *ctx, const struct hg__attention_args *a)
 {
-	return attention_row_for(ctx, implementations, a).workspace(ctx, a);
+	const struct hg__attention_args rest = without_mean(*a);
+	return attention_row_for(ctx, implementations, &rest).workspace(ctx, &rest);
 }
 
 hg_status hg__cuda_attention(hg_context *ctx, const struct hg__attention_args *a)
@@ -44,5 +62,8 @@ hg_status hg__cuda_attention(hg_context *ctx, const struct hg__attention_args *a
 	HG__TRY(attention_launchable(ctx, "attention", a->csr, a->of.q.cols, a->of.v.cols));
 	if (!epilogue_launchable(*a))
 		return misfit(ctx, "attention", HG__ONE_FLOAT, a->y, a->ended, a->epilogue.b);
-	return attention_row_for(ctx, implementations, a).run(ctx, a);
+	const auto run = [&](const struct hg__attention_args &call) {
+		return attention_row_for(ctx, implementations, &call).run(ctx, &call);
+	};
+	return means(*a) ? epilogue_apart(ctx, *a, run) : run(*a);
 }

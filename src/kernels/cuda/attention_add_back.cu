@@ -359,6 +359,7 @@ hg_status launch_ended(hg_context *ctx, const struct hg__attention_back_args *a,
 	                 a->dended.ld,
 	                 a->dy.data == a->dended.data ? nullptr : data_of<__half>(a->dy),
 	                 data_of<float>(a->db),
+	                 hg__attention_means(&a->y, &a->dended) != 0,
 	                 act_drop_of<E>(a->act_drop)};
 	return launch(ctx, "attention_back: nodes", columns_kernel<ADD_PACK, 1, nodes>, l.grid, l.block,
 	              p.rows, p.e.cols, l.of, f);
@@ -455,11 +456,12 @@ bool hg__cuda_attention_back_add_takes(const struct hg__attention_back_args *a)
 	       (!a->dv.data || holds_packs(a->dv));
 }
 
-/* Halves whose rows are packs of one warp. */
+/* Halves whose rows are packs of one warp. Below a mean over heads no pack has two heads. */
 bool hg__cuda_attention_back_add_ends(const struct hg__attention_back_args *a)
 {
 	return a->of.v.dtype == HG_F16 && whole_packs(a->y.cols) <= 32 * ADD_PACK && wide(a->dended) &&
-	       wide(a->ended) && holds_packs(a->dy);
+	       wide(a->ended) && holds_packs(a->dy) &&
+	       (!hg__attention_means(&a->y, &a->dended) || a->dended.cols % ADD_PACK == 0);
 }
 
 size_t hg__cuda_attention_back_add_workspace(const hg_context *ctx,

@@ -173,13 +173,18 @@ template <typename T, int W> struct ended_packs {
  * stored, for columns_kernel (columns.cuh): one column tile has all columns of a row, and a thread
  * has one pack of it. Sums have the order that they have in two kernels, so the bits are the same.
  * A training step of GAT then has one kernel fewer in each layer, and reads G once less. E: the
- * epilogue. */
+ * epilogue.
+ *
+ * Where the epilogue is that of the mean over heads, `dended` and `ended` have the columns of one
+ * head. Each head computes the same from them and takes its share as G, and the sums of the first
+ * head's columns are db; its blocks of rows are those of all heads, so only db has other bits. */
 template <typename T, typename E> struct ended_nodes {
 	struct backward p;
 	const T *ended, *dended;
 	int64_t ld_ended, ld_dended;
 	T *to; /* G; NULL: it is dended */
 	float *db;
+	bool means;
 	E then;
 
 	template <int W> using held = struct ended_packs<T, W>;
@@ -197,12 +202,18 @@ template <typename T, typename E> struct ended_nodes {
 		const int head = head_of(col);
 		return {head, col == head * p.e.head_cols};
 	}
+	/* The column of the epilogue that belongs to a column of Y. */
+	__device__ int64_t ended_column(int64_t col) const
+	{
+		return means ? col - head_of(col) * p.e.head_cols : col;
+	}
 	template <int W>
 	__device__ void fetch(int64_t row, int64_t col, struct ended_packs<T, W> &h) const
 	{
-		h.dended.read(dended + row * ld_dended + col);
+		const int64_t of = ended_column(col);
+		h.dended.read(dended + row * ld_dended + of);
 		if constexpr (E::READS)
-			h.ended.read(ended + row * ld_ended + col);
+			h.ended.read(ended + row * ld_ended + of);
 		h.y.read(static_cast<const T *>(p.y) + row * p.ldy + col);
 		if (p.dq)
 			h.plus.read(static_cast<const T *>(p.plus) + row * p.ldplus + col);
@@ -216,10 +227,12 @@ template <typename T, typename E> struct ended_nodes {
 		h.dended.get(g);
 		if constexpr (E::READS)
 			h.ended.get(y);
-		then.template gradient<W>(row, col, y, g);
+		then.template gradient<W>(row, ended_column(col), y, g);
 #pragma unroll
 		for (int i = 0; i < W; i++) {
 			acc[0][i] += g[i];
+			if (means)
+				g[i] /= static_cast<float>(p.e.heads);
 			g[i] = widen(narrow<T>(g[i]));
 		}
 		if (to)
@@ -258,7 +271,7 @@ template <typename T, typename E> struct ended_nodes {
 	}
 	__device__ void finish(int64_t col, const float (&sum)[1]) const
 	{
-		if (db)
+		if (db && (!means || col < p.e.head_cols))
 			db[col] = sum[0];
 	}
 };

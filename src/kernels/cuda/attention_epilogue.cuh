@@ -40,8 +40,9 @@ static inline struct attention_epilogue attention_epilogue_of(const struct hg__a
 	return {a.ended.data, a.ended.ld, sum_epilogue_of(a.epilogue)};
 }
 
-/* Runs a call as run(call without epilogue), and then the epilogue as an element-wise kernel, which
- * reads Y as it is stored. Where Y is not needed, it is computed in the place of `ended`. */
+/* Runs a call as run(call without epilogue), and then the epilogue as a kernel of its own, which
+ * reads Y as it is stored, and may begin with its mean over heads. Where Y is not needed, it is
+ * computed in the place of `ended`. */
 template <typename F>
 static inline hg_status epilogue_apart(hg_context *ctx, const struct hg__attention_args &a, F run)
 {

@@ -3,6 +3,8 @@
  *     Y = dropout(f(X + b))
  *     dX = f'(X + b) dropout(dY),   db = sum of dX over the rows
  *
+ * where X may be a mean over heads, of which dX then receives a share each.
+ *
  * The forward kernel reads and writes one matrix each. The backward kernel reads two matrices (or
  * one if there is no f) and writes one. */
 
@@ -17,11 +19,33 @@ template <typename E> struct forward {
 	struct floats x, b, y;
 	E then;
 	struct guard guard;
+	int heads; /* of x, whose mean is taken; 1: there is no mean */
+	int64_t d; /* columns of a head */
 
+	/* As head_mean.cu adds them. */
+	template <int W> __device__ void mean(int64_t row, int64_t col, float (&v)[W]) const
+	{
+		float head[W];
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			v[i] = 0.0f;
+		for (int k = 0; k < heads; k++) {
+			x.get<W>(row, k * d + col, head);
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				v[i] += head[i];
+		}
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			v[i] /= static_cast<float>(heads);
+	}
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
 		float v[W];
-		x.get<W>(row, col, v);
+		if (heads == 1)
+			x.get<W>(row, col, v);
+		else
+			mean<W>(row, col, v);
 		if (b.data) {
 			float add[W];
 			b.get<W>(col, add);
@@ -40,8 +64,10 @@ template <typename E> struct forward {
 template <typename T, typename E> struct gradient {
 	const T *y, *dy;
 	T *dx;
-	int64_t ld;
+	int64_t ld, ld_dx;
 	E then;
+	int heads; /* of dx, each of which gets a share; 1: there is no mean */
+	int64_t d; /* columns of a head */
 
 	template <int W> struct packs {
 		struct held<T, W> dy, y;
@@ -61,7 +87,20 @@ template <typename T, typename E> struct gradient {
 			h.y.get(at);
 		then.template gradient<W>(row, col, at, g);
 		if (dx)
-			store<W>(dx + row * ld + col, g);
+			put_heads<W>(dx + row * ld_dx + col, g);
+	}
+	template <int W> __device__ void put_heads(T *to, const float (&g)[W]) const
+	{
+		if (heads == 1) {
+			store<W>(to, g);
+			return;
+		}
+		float share[W];
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			share[i] = g[i] / static_cast<float>(heads);
+		for (int k = 0; k < heads; k++)
+			store<W>(to + k * d, share);
 	}
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
@@ -110,24 +149,34 @@ template <typename T, typename E> constexpr bool fetches_first<gradient_sums<T, 
 namespace
 {
 
+/* Whether both matrices are read in packs: those of `many` must not begin within a head. */
+bool in_packs(const struct hg__mat &many, const struct hg__mat &one)
+{
+	return many.cols == one.cols ? wide(one) : wide(many) && wide(one) && one.cols % 8 == 0;
+}
+
 template <typename E> hg_status run(hg_context *ctx, const struct hg__epilogue_args *a)
 {
-	return walk(ctx, "epilogue", a->x.rows, a->x.cols, wide(a->x),
+	return walk(ctx, "epilogue", a->y.rows, a->y.cols, in_packs(a->x, a->y),
 	            forward<E>{floats_of(a->x), floats_of(a->b), floats_of(a->y),
-	                       act_drop_of<E>(a->act_drop), guard_of(a->overflow, a->y.cols)});
+	                       act_drop_of<E>(a->act_drop), guard_of(a->overflow, a->y.cols),
+	                       static_cast<int>(hg__heads_of_mean(&a->x, &a->y)), a->y.cols});
 }
 
 template <typename E> hg_status run_back(hg_context *ctx, const struct hg__epilogue_back_args *a)
 {
 	return with_float(ctx, "epilogue_back", a->dy.dtype, [&](auto zero) {
 		using T = decltype(zero);
+		const struct hg__mat &many = a->dx.data ? a->dx : a->dy;
 		const struct gradient<T, E> g = {
-			data_of<const T>(a->y), data_of<const T>(a->dy), data_of<T>(a->dx), a->dy.ld,
-			    act_drop_of<E>(a->act_drop)
+			data_of<const T>(a->y), data_of<const T>(a->dy), data_of<T>(a->dx), a->dy.ld, a->dx.ld,
+			    act_drop_of<E>(a->act_drop),
+			    static_cast<int>(hg__heads_of_mean(&many, &a->dy)), a->dy.cols
 		};
+		const bool packs = in_packs(many, a->dy);
 		if (!a->db.data)
-			return walk(ctx, "epilogue_back", a->dy.rows, a->dy.cols, wide(a->dy), g);
-		return columns<1>(ctx, "epilogue_back", a->dy.rows, a->dy.cols, wide(a->dy),
+			return walk(ctx, "epilogue_back", a->dy.rows, a->dy.cols, packs, g);
+		return columns<1>(ctx, "epilogue_back", a->dy.rows, a->dy.cols, packs,
 		                  gradient_sums<T, E>{g, data_of<float>(a->db)});
 	});
 }
@@ -152,6 +201,14 @@ static_assert(every(table,
                     }),
               "a hole");
 
+/* Whether `many` has the layout of `one`, or the columns of several heads of that. */
+bool are_heads(const struct hg__mat &many, const struct hg__mat &one)
+{
+	return alike(many, one) ||
+	       (many.rows == one.rows && many.cols != one.cols && hg__heads_of_mean(&many, &one) > 0 &&
+	        is_float(many) && is_float(one));
+}
+
 } // namespace
 
 HG__NO_WORKSPACE(epilogue, epilogue_args)
@@ -159,10 +216,10 @@ HG__NO_WORKSPACE(epilogue, epilogue_args)
 extern "C" hg_status hg__cuda_epilogue(hg_context *ctx, const struct hg__epilogue_args *a)
 {
 	HG__TRY(hg__has_number(ctx, "epilogue", "activation", a->act_drop.act, 1 + HG__ACT_EPILOGUES));
-	if (!alike(a->x, a->y))
+	if (!are_heads(a->x, a->y))
 		return misfit(ctx, "epilogue", HG__FLOATS, a->x, a->y);
-	if (a->b.data && (a->b.cols != a->x.cols || !is_float(a->b)))
-		return misfit(ctx, "epilogue", HG__FLOATS, a->x, a->b);
+	if (a->b.data && (a->b.cols != a->y.cols || !is_float(a->b)))
+		return misfit(ctx, "epilogue", HG__FLOATS, a->y, a->b);
 	return table[a->act_drop.act][a->act_drop.p > 0.0f].forward(ctx, a);
 }
 
@@ -177,7 +234,7 @@ extern "C" hg_status hg__cuda_epilogue_back(hg_context *ctx, const struct hg__ep
 	    hg__has_number(ctx, "epilogue_back", "activation", a->act_drop.act, 1 + HG__ACT_EPILOGUES));
 	const bool typed =
 	    (!a->y.data || a->y.dtype == a->dy.dtype) && (!a->dx.data || a->dx.dtype == a->dy.dtype);
-	if (!typed || !alike(a->dy, a->y) || !alike(a->dy, a->dx))
+	if (!typed || !alike(a->dy, a->y) || (a->dx.data && !are_heads(a->dx, a->dy)))
 		return misfit(ctx, "epilogue_back", HG__ONE_FLOAT, a->y, a->dy, a->dx);
 	if (a->db.data && (a->db.dtype != HG_F32 || a->db.cols != a->dy.cols))
 		return misfit(ctx, "epilogue_back", HG__FLOATS, a->dy, a->db);
