@@ -196,57 +196,34 @@ HG__INLINE void sum_block(enum source source, enum weights weights, enum mode mo
 		sum_vectors(1, source, weights, mode, job, b, out);
 }
 
-HG__INLINE void sum_weighted(enum source source, enum mode mode, const struct job *job,
-                             const struct block *b, float *out)
-{
-	if (job->weights == W_ONE)
-		sum_block(source, W_ONE, mode, job, b, out);
-	else if (job->weights == W_EDGE)
-		sum_block(source, W_EDGE, mode, job, b, out);
-	else
-		sum_block(source, W_COLUMN, mode, job, b, out);
-}
-
-static void sum_f32(const struct job *job, const struct block *b, float *total)
-{
-	sum_weighted(X_F32, F32, job, b, total);
-}
-
-static void sum_f16(const struct job *job, const struct block *b, float *total)
-{
-	sum_weighted(X_F16, F32, job, b, total);
-}
-
-static void sum_ones(const struct job *job, const struct block *b, float *total)
-{
-	sum_weighted(X_ONE, F32, job, b, total);
-}
-
-static void discretized_f16(const struct job *job, const struct block *b, float *total)
-{
-	sum_weighted(X_F16, DISCRETIZED, job, b, total);
-}
-
-static void discretized_ones(const struct job *job, const struct block *b, float *total)
-{
-	sum_weighted(X_ONE, DISCRETIZED, job, b, total);
-}
-
-static void naive_f16(const struct job *job, const struct block *b, float *total)
-{
-	sum_weighted(X_F16, NAIVE, job, b, total);
-}
-
-static void naive_ones(const struct job *job, const struct block *b, float *total)
-{
-	sum_weighted(X_ONE, NAIVE, job, b, total);
-}
+/* A function for each kind of weights, because several passes of gcc take time that grows with the
+ * square of a function's size. */
+#define SUM(name, source, weights, mode)                                         \
+	static void name(const struct job *job, const struct block *b, float *total) \
+	{                                                                            \
+		sum_block(source, weights, mode, job, b, total);                         \
+	}
+#define SUMS(name, source, mode)           \
+	SUM(name##_one, source, W_ONE, mode)   \
+	SUM(name##_edge, source, W_EDGE, mode) \
+	SUM(name##_column, source, W_COLUMN, mode)
+SUMS(sum_f32, X_F32, F32)
+SUMS(sum_f16, X_F16, F32)
+SUMS(sum_ones, X_ONE, F32)
+SUMS(discretized_f16, X_F16, DISCRETIZED)
+SUMS(discretized_ones, X_ONE, DISCRETIZED)
+SUMS(naive_f16, X_F16, NAIVE)
+SUMS(naive_ones, X_ONE, NAIVE)
 
 /* Features in f32 are never summed in f16. */
-static const sum_fn sums[HG_ACC_COUNT][3] = {
-    [F32] = {[X_F32] = sum_f32, [X_F16] = sum_f16, [X_ONE] = sum_ones},
-    [DISCRETIZED] = {[X_F16] = discretized_f16, [X_ONE] = discretized_ones},
-    [NAIVE] = {[X_F16] = naive_f16, [X_ONE] = naive_ones},
+#define ROW(name)                                                                \
+	{                                                                            \
+		[W_ONE] = name##_one, [W_EDGE] = name##_edge, [W_COLUMN] = name##_column \
+	}
+static const sum_fn sums[HG_ACC_COUNT][3][3] = {
+    [F32] = {[X_F32] = ROW(sum_f32), [X_F16] = ROW(sum_f16), [X_ONE] = ROW(sum_ones)},
+    [DISCRETIZED] = {[X_F16] = ROW(discretized_f16), [X_ONE] = ROW(discretized_ones)},
+    [NAIVE] = {[X_F16] = ROW(naive_f16), [X_ONE] = ROW(naive_ones)},
 };
 
 /* ---- rows ---- */
@@ -427,7 +404,7 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 	HG__TRY(HG__FIT(ctx, epilogue_fits(a), "spmm", &a->y, &a->epilogue.z, &a->epilogue.b));
 	HG__TRY(hg__need(ctx, a->x.data || !job.scale, "spmm: no X to scale first"));
 	HG__TRY(prepare_spmm(ctx, &args, &job));
-	const sum_fn sum = sums[a->accumulate][source];
+	const sum_fn sum = sums[a->accumulate][source][job.weights];
 	const int64_t items = hg__items(&args.csr), splits = hg__splits(&args.csr),
 	              scaled = job.scale ? a->x.rows : 0;
 #pragma omp parallel num_threads(hg__team(ctx, (a->csr.m + a->y.rows) * a->y.cols))
