@@ -44,8 +44,9 @@ nm -g --defined-only "$4" | awk 'NF == 3 { print $3 }' |
   grep -v '^hg_\|^\.gomp_critical_user_hg_\|^DW\.ref' | sort -u >"$work/other" || true
 differ /dev/null "$work/other" "the static library" "" "global names without the prefix"
 # open: the backend's own memory and the default of the allocator; the others are functions without
-# a context (metrics, states, orders of host arrays): docs/embedding.md names them.
-printf '%s\n' backend.c memory.c metric_classes.c metric_ranking.c state.c work.c >"$work/may"
+# a context (metrics, class weights, states, orders of host arrays): docs/embedding.md names them.
+printf '%s\n' backend.c class_weights.c memory.c metric_classes.c metric_ranking.c state.c work.c \
+  >"$work/may"
 nm -A "$4" | sed -n 's/^.*[:[]\([a-z0-9_]*\.c\)\.o\]*: *U \(.*\)$/\1 \2/p' >"$work/used"
 awk '$2 ~ /^(malloc|calloc|realloc|aligned_alloc|posix_memalign|strn?dup|asprintf)$/ { print $1 }' \
   "$work/used" | sort -u >"$work/takes"

@@ -124,16 +124,6 @@ hg_status hg__train_schedule(hg_train *t, int64_t first_step)
 	return hg__optim_schedule(t->optim, &schedule);
 }
 
-hg_status hg__train_begin_init(hg_train *t)
-{
-	const struct hg__live live = {.params = t->params,
-	                              .optim = t->optim,
-	                              .best = &t->best.weights,
-	                              .board = t->board,
-	                              .watch = t->step->watch};
-	return hg__saved_init(&t->begin, &live, HG__SAVED_GROUP, 0, "train: a state to return to");
-}
-
 /* Scores of runs with other labels, targets or splits are not comparable. What is absent counts as
  * well. */
 static uint64_t hash_targets(const hg_train_data *d, int64_t rows)

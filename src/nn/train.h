@@ -91,7 +91,7 @@ struct hg_train {
 uint64_t hg__train_columns_hash(const hg_train *train);
 /* train.c: the schedule of a run whose first step this is. */
 HG_NODISCARD hg_status hg__train_schedule(hg_train *train, int64_t first_step);
-/* train.c: allocates train->begin. */
+/* train_record.c: allocates train->begin. */
 HG_NODISCARD hg_status hg__train_begin_init(hg_train *train);
 /* train_record.c: records both tapes and makes the step on them; of a run in batches the tape is
  * that of the batch in place. */

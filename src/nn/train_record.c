@@ -44,6 +44,16 @@ hg_status hg__train_record_evaluation(hg_train *t)
 	return HG_OK;
 }
 
+hg_status hg__train_begin_init(hg_train *t)
+{
+	const struct hg__live live = {.params = t->params,
+	                              .optim = t->optim,
+	                              .best = &t->best.weights,
+	                              .board = t->board,
+	                              .watch = t->step->watch};
+	return hg__saved_init(&t->begin, &live, HG__SAVED_GROUP, 0, "train: a state to return to");
+}
+
 /* Allocates the state to which a run returns if the caller stops it in the middle of a group
  * (train_run.c). It is made before the first group, so that the plan of the tape counts its
  * memory. */
