@@ -2,9 +2,9 @@
 #include "nn/batches_padded.h"
 
 /* Sizes are rounded up to multiples of 8, or of a power of two that is at most a sixteenth of them,
- * so a batch of more than 128 rows grows by 3 % on average. Where nodes have many edges their number
- * costs little, so it is rounded in steps four times as large: in 30 epochs COLLAB (66 edges a node, 128 graphs a batch) then has
- * 79 shapes in place of 143. ZINC (2 edges a node) has 9. */
+ * so a batch of more than 128 rows grows by 3 % on average. Where nodes have many edges their
+ * number costs little, so it is rounded in steps four times as large: in 30 epochs COLLAB (66 edges
+ * a node, 128 graphs a batch) then has 79 shapes in place of 143. ZINC (2 edges a node) has 9. */
 #define STEPS 16
 #define WIDE_STEPS 4
 #define MANY_EDGES 16 /* for each node of the dataset */

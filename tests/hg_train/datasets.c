@@ -83,7 +83,7 @@ static hg_dataset *pairs(int64_t graphs)
 	return d;
 }
 
-/* Three folds in turn. Only graphs of the last have a label, so it can train but not be left out. */
+/* Three folds in turn. Only graphs of the last have labels, so nothing trains without it. */
 static hg_dataset *last_fold_labelled(hg_dataset *d)
 {
 	d->folds = 3;

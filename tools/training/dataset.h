@@ -30,7 +30,7 @@ const char *dataset_rows_note(const hg_rows_advice *rows);
 /* How the features are stored and, if that differs, used: "sparse", "dense", "stored sparse, used
  * dense". */
 const char *dataset_features_text(const hg_dataset *d, int sparse);
-/* Does a mask of the dataset (or NULL) have a row with what the loss learns, a label or a target? */
+/* Does a mask of the dataset (or NULL) have a row with the label or target that the loss learns? */
 int dataset_has_split(const hg_dataset *d, hg_loss loss, const uint8_t *mask);
 
 #endif
