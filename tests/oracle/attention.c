@@ -449,6 +449,15 @@ static void add_dot(const struct oracle_call *c, const struct sides *s, int64_t 
 	}
 }
 
+/* Kernels multiply by beta / |Q_i|, or by c, last. Where ds is near the smallest number of f32, each
+ * product before that may be off by half of it: of ds, the slope or t, and an element of a vector;
+ * and of ds and the reciprocal of a norm, which an element of size `size` then multiplies. */
+static num multiplied_last(num term, double factor, double size)
+{
+	term.e += (4 + size) * 0x1p-150 * fabs(factor);
+	return term;
+}
+
 /* With unit vectors q', k' and their product t: beta / |Q_i| ds (k' - t q'), and the same for K_j.
  * Where one has no direction, neither has a gradient from this edge. */
 static void add_cosine(const struct oracle_call *c, const struct sides *s, int64_t e, int64_t head,
@@ -463,8 +472,11 @@ static void add_cosine(const struct oracle_call *c, const struct sides *s, int64
 		const num x = num_div(4 * U, at(c, &s->q, i, k), a),
 		          y = num_div(4 * U, at(c, &s->k, j, k), b), of_q = num_sub(U, y, num_mul(U, t, x)),
 		          of_k = num_sub(U, x, num_mul(U, t, y));
-		num_sum_add(&g->q[i * s->q.cols + k], num_div(4 * U, num_mul(U, ds, of_q), a));
-		num_sum_add(&g->k[j * s->k.cols + k], num_div(4 * U, num_mul(U, ds, of_k), b));
+		const double size = fabs(at(c, &s->q, i, k).v) + fabs(at(c, &s->k, j, k).v);
+		const num to_q = num_div(4 * U, num_mul(U, ds, of_q), a),
+		          to_k = num_div(4 * U, num_mul(U, ds, of_k), b);
+		num_sum_add(&g->q[i * s->q.cols + k], multiplied_last(to_q, beta(c, head).v / a.v, size));
+		num_sum_add(&g->k[j * s->k.cols + k], multiplied_last(to_k, beta(c, head).v / b.v, size));
 	}
 	num_sum_add(&g->c[c->in[C].cols == 1 ? 0 : head], num_mul(U, edge->ds, t));
 }
@@ -475,7 +487,8 @@ static void add_v2(const struct oracle_call *c, const struct sides *s, int64_t e
 	const int64_t i = c->graph.dst[e], j = c->graph.src[e], q = s->q.cols / c->heads;
 	for (int64_t k = head * q; k < (head + 1) * q; k++) {
 		const num x = num_add(U, at(c, &s->q, i, k), at(c, &s->k, j, k)),
-		          ds = times_slope(c, x.v > 0, 0, num_mul(U, IN(C, 0, k), edge->ds));
+		          product = times_slope(c, x.v > 0, 0, num_mul(U, IN(C, 0, k), edge->ds)),
+		          ds = multiplied_last(product, IN(C, 0, k).v, 0);
 		num_sum_add(&g->q[i * s->q.cols + k], ds);
 		num_sum_add(&g->k[j * s->k.cols + k], ds);
 		num_sum_add(&g->c[k], num_mul(U, edge->ds, leaky(c, x)));

@@ -13,7 +13,7 @@ enum has {
 	NO_GRAPH = 32,
 	INTEGERS = 64, /* q is of integers */
 	C_OF_HALVES = 128,
-	FAR_APART = 256 /* scores that differ by hundreds */
+	FAR_APART = 256 /* scores that differ by far more than exp can hold */
 };
 
 /* Rows or columns too many. */
@@ -56,9 +56,49 @@ static const struct row rows[] = {
     {"COSINE, all one, dropout", HG_OK, COSINE, HAS_C | ONE_C, 1, 0.2f, 1.0f, 0.5f, 8, {0}},
     {"COSINE, v is k, dropout", HG_OK, COSINE, HAS_K | HAS_C, 0, 0.2f, 1.0f, 0.5f, 1, {0}},
     {"COSINE, k is q, bias", HG_OK, COSINE, HAS_V | HAS_C | HAS_BIAS, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
+    {"COSINE, scores far apart",
+     HG_OK,
+     COSINE,
+     KV | HAS_C | FAR_APART,
+     0,
+     0.2f,
+     1.0f,
+     0.0f,
+     0,
+     {0}},
+    {"COSINE, all one, scores far apart, dropout",
+     HG_OK,
+     COSINE,
+     HAS_C | ONE_C | FAR_APART,
+     0,
+     0.2f,
+     1.0f,
+     0.5f,
+     0,
+     {0}},
     {"ADD_V2", HG_OK, ADD_V2, KV | HAS_C, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
     {"ADD_V2, all in one", HG_OK, ADD_V2, HAS_C, 0, 0.2f, 1.0f, 0.0f, 0, {0}},
     {"ADD_V2, v is k, dropout", HG_OK, ADD_V2, HAS_K | HAS_C, 0, 0.0f, 1.0f, 0.5f, 8, {0}},
+    {"ADD_V2, scores far apart",
+     HG_OK,
+     ADD_V2,
+     KV | HAS_C | FAR_APART,
+     0,
+     0.2f,
+     1.0f,
+     0.0f,
+     0,
+     {0}},
+    {"ADD_V2, v is k, scores far apart, dropout",
+     HG_OK,
+     ADD_V2,
+     HAS_K | HAS_C | FAR_APART,
+     0,
+     0.2f,
+     1.0f,
+     0.5f,
+     0,
+     {0}},
     {"ADD_V2, q and k in one, bias",
      HG_OK,
      ADD_V2,
@@ -142,7 +182,7 @@ static const struct row rows[] = {
 enum { ROWS = sizeof rows / sizeof rows[0], MISTAKES_IN_V = 3 };
 
 /* What q, k and v are drawn with: small enough that exp of a score says something, or so
- * large that it says which is the largest. */
+ * large that it says which is the largest. Where the score has a c, that is large in their place. */
 static void add_operand(struct hg__sample *s, const struct row *row, const struct hg__extent *x,
                         int present, int64_t more_rows, int64_t cols)
 {
@@ -150,14 +190,19 @@ static void add_operand(struct hg__sample *s, const struct row *row, const struc
 		hg__sample_none(s);
 	else
 		hg__sample_add(s, x->n + more_rows, cols, x->state, HG__FILL_NORMAL,
-		               row->has & FAR_APART ? 30.0 : 1.0, 1);
+		               row->has & FAR_APART && !(row->has & HAS_C) ? 30.0 : 1.0, 1);
 }
 
+/* Far apart: beta is 60, so that scores are from -60 to 60, and c of ADD_V2 is drawn with 30. */
 static void add_c(struct hg__sample *s, const struct row *row, int64_t heads, int64_t width)
 {
-	const int64_t cols = row->has & ONE_C ? 1 : row->score == COSINE ? heads : width;
+	const int cosine = row->score == COSINE;
+	const int64_t cols = row->has & ONE_C ? 1 : cosine ? heads : width;
 	if (!(row->has & HAS_C))
 		hg__sample_none(s);
+	else if (row->has & FAR_APART)
+		hg__sample_add(s, 1, cols, HG_F32, cosine ? HG__FILL_CONST : HG__FILL_NORMAL,
+		               cosine ? 60.0 : 30.0, 1);
 	else
 		hg__sample_normal(s, 1, cols + row->more.c_cols, row->has & C_OF_HALVES ? HG_F16 : HG_F32);
 }
