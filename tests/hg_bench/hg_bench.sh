@@ -207,10 +207,11 @@ assert 1 <= row["steps_lost"] <= 10 and row["rescaled"] + row["in_f32"] >= 1, ro
 	done
 fi
 
-# The README has attention beside the best of all peers: 12 ms there, 6 ms here.
+# The README has attention on one large graph beside the best of all peers: 12 ms there, 6 ms here.
 if [ -s "$scratch/gpu.json" ]; then
-	python3 "$source/tools/hg-bench/table.py" "$scratch/gpu.json" --short |
-		grep -q "^| attention, .*, mean of 1 .* | 2.0 times |" ||
+	sed 's/"graph": "g"/"graph": "reddit-like"/' "$scratch/gpu.json" >"$scratch/large.json"
+	python3 "$source/tools/hg-bench/table.py" "$scratch/large.json" --short |
+		grep -q "^| attention on .*, mean of 1 .* | 2.0 times |" ||
 		fail "table.py --short has no line of attention"
 fi
 

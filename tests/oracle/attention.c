@@ -449,9 +449,10 @@ static void add_dot(const struct oracle_call *c, const struct sides *s, int64_t 
 	}
 }
 
-/* Kernels multiply by beta / |Q_i|, or by c, last. Where ds is near the smallest number of f32, each
- * product before that may be off by half of it: of ds, the slope or t, and an element of a vector;
- * and of ds and the reciprocal of a norm, which an element of size `size` then multiplies. */
+/* Kernels multiply by beta / |Q_i|, or by c, last. Where ds is near the smallest number of f32,
+ * each product before that may be off by half of it: of ds, the slope or t, and an element of a
+ * vector; and of ds and the reciprocal of a norm, which an element of size `size` then
+ * multiplies. */
 static num multiplied_last(num term, double factor, double size)
 {
 	term.e += (4 + size) * 0x1p-150 * fabs(factor);

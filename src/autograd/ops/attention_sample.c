@@ -181,8 +181,8 @@ static const struct row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof rows[0], MISTAKES_IN_V = 3 };
 
-/* What q, k and v are drawn with: small enough that exp of a score says something, or so
- * large that it says which is the largest. Where the score has a c, that is large in their place. */
+/* What q, k and v are drawn with: small enough that exp of a score says something, or so large that
+ * it says which is the largest. Where the score has a c, that is large in their place. */
 static void add_operand(struct hg__sample *s, const struct row *row, const struct hg__extent *x,
                         int present, int64_t more_rows, int64_t cols)
 {

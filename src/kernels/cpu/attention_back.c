@@ -44,20 +44,6 @@ static void record_node(const struct hg__back_job *job, int64_t i)
 
 /* ---- sums over a part ---- */
 
-/* hg__gather_rows for each kind of terms. It has a loop for each number of vectors and kind of
- * rows, and several passes of gcc take time that grows with the square of a function's size. So
- * each kind is a function of its own, and none is compiled twice. */
-#define GATHER(name, terms)                                                              \
-	static HG__APART void name(const struct hg__gather *g, const struct hg__gathered *e) \
-	{                                                                                    \
-		hg__gather_rows(terms, g, e);                                                    \
-	}
-GATHER(gather_one, HG__TERMS_ONE)
-GATHER(gather_two, HG__TERMS_TWO)
-GATHER(gather_slopes, HG__TERMS_SLOPES)
-GATHER(gather_both, HG__TERMS_BOTH)
-#undef GATHER
-
 /* Adds ds times the rows of the other end to the second row of the partial result, and with ADD_V2
  * to the group's dc. */
 static void sum_ends(const struct hg__back_job *job, const struct hg__back_pass *pass,
@@ -65,11 +51,11 @@ static void sum_ends(const struct hg__back_job *job, const struct hg__back_pass 
 {
 	e.to_a = partial + pass->second;
 	if (pass->scores.of->score != HG_SCORE_ADD_V2) {
-		gather_one(&pass->ends, &e);
+		hg__gather_rows(HG__TERMS_ONE, &pass->ends, &e);
 		return;
 	}
 	if (!dc) {
-		gather_slopes(&pass->ends, &e);
+		hg__gather_rows(HG__TERMS_SLOPES, &pass->ends, &e);
 		return;
 	}
 	/* dc belongs to the whole group; only to_a starts anew at a part. */
@@ -77,7 +63,7 @@ static void sum_ends(const struct hg__back_job *job, const struct hg__back_pass 
 		memset(e.to_a, 0, (size_t)job->width_q * sizeof(float));
 	e.begins = 0;
 	e.to_b = dc;
-	gather_both(&pass->ends, &e);
+	hg__gather_rows(HG__TERMS_BOTH, &pass->ends, &e);
 }
 
 static void sum_number(const struct hg__span *span, int pitch, const float *x, int64_t numbers,
@@ -112,9 +98,9 @@ static void sum_part(const struct hg__back_job *job, const struct hg__back_pass 
 		sum_number(span, pitch, add_columns ? b->d + at : b->t + at, numbers, partial,
 		           cosine ? dc : NULL);
 	if (add_columns && pass->needs_ds)
-		gather_two(&pass->values, &e);
+		hg__gather_rows(HG__TERMS_TWO, &pass->values, &e);
 	else if (s->by_column && job->a->dv.data)
-		gather_one(&pass->values, &e);
+		hg__gather_rows(HG__TERMS_ONE, &pass->values, &e);
 	if (!job->add && pass->needs_ds) {
 		e.a = b->dp + at;
 		if (s->of->score == HG_SCORE_ADD_V2)

@@ -29,7 +29,5 @@ extern const struct hg__kernels HG__CPU(table);
 	}
 
 #define HG__INLINE static inline __attribute__((always_inline))
-/* A function that stays one: it is long, and a call of it is short beside what it does. */
-#define HG__APART __attribute__((noinline))
 
 #endif
