@@ -66,8 +66,9 @@ template <typename T, typename E> struct gradient {
 	T *dx;
 	int64_t ld, ld_dx;
 	E then;
-	int heads; /* of dx, each of which gets a share; 1: there is no mean */
-	int64_t d; /* columns of a head */
+	int heads;     /* of dx, each of which gets a share; 1: there is no mean */
+	int64_t d;     /* columns of a head */
+	bool in_packs; /* the columns of each head of dx begin at a pack */
 
 	template <int W> struct packs {
 		struct held<T, W> dy, y;
@@ -86,21 +87,28 @@ template <typename T, typename E> struct gradient {
 		if constexpr (E::READS)
 			h.y.get(at);
 		then.template gradient<W>(row, col, at, g);
-		if (dx)
-			put_heads<W>(dx + row * ld_dx + col, g);
+		if (dx && heads == 1)
+			store<W>(dx + row * ld_dx + col, g);
+		else if (dx)
+			put_heads<W>(dx + row * ld_dx, col, g);
 	}
-	template <int W> __device__ void put_heads(T *to, const float (&g)[W]) const
+	/* Columns from d on are padding of dY, and in dX they belong to the next head. */
+	template <int W> __device__ void put_heads(T *to, int64_t col, const float (&g)[W]) const
 	{
-		if (heads == 1) {
-			store<W>(to, g);
-			return;
-		}
 		float share[W];
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			share[i] = g[i] / static_cast<float>(heads);
-		for (int k = 0; k < heads; k++)
-			store<W>(to + k * d, share);
+		for (int k = 0; k < heads; k++) {
+			if (in_packs) {
+				store<W>(to + k * d + col, share);
+				continue;
+			}
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				if (col + i < d)
+					to[k * d + col + i] = narrow<T>(share[i]);
+		}
 	}
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
@@ -171,9 +179,11 @@ template <typename E> hg_status run_back(hg_context *ctx, const struct hg__epilo
 		const struct gradient<T, E> g = {
 			data_of<const T>(a->y), data_of<const T>(a->dy), data_of<T>(a->dx), a->dy.ld, a->dx.ld,
 			    act_drop_of<E>(a->act_drop),
-			    static_cast<int>(hg__heads_of_mean(&many, &a->dy)), a->dy.cols
+			    static_cast<int>(hg__heads_of_mean(&many, &a->dy)), a->dy.cols,
+			    in_packs(many, a->dy)
 		};
-		const bool packs = in_packs(many, a->dy);
+		/* as in the ops apart, so that db has their bits */
+		const bool packs = wide(a->dy);
 		if (!a->db.data)
 			return walk(ctx, "epilogue_back", a->dy.rows, a->dy.cols, packs, g);
 		return columns<1>(ctx, "epilogue_back", a->dy.rows, a->dy.cols, packs,
