@@ -112,8 +112,8 @@ int main(int argc, char **argv)
 	    "   the node itself\n",
 	    "   the bias\n",
 	    "   node 4   score -1.5, weight 0.25\n",
-	    "it is a sum of 5 terms; the largest along an edge\n  is that from node 4 to node 5, with "
-	    "score -1.5 and weight 0.25",
+	    "it is a sum of 5 terms; the largest along an edge\n",
+	    "  is that from node 4 to node 5, with score -1.5 and weight 0.25",
 	    "and 2 more\n",
 	    "-> 3 more",
 	    "gradient of scores/exp (3 of 12) -> the weights w0 (1 of 2), w1 (1 of 2),",
