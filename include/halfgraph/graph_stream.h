@@ -85,7 +85,7 @@ HG_API hg_graph *hg_graph_stream_graph(const hg_graph_stream *stream);
  * @param weight  host [edges]: weights; NULL if the stream has none.
  * @return HG_OK; HG_ERR_ARG (stream is NULL, nodes or edges exceed the room, a list is missing, or
  *         weights are given to a stream without or are missing in one with them); HG_ERR_NOMEM;
- *         HG_ERR_DEVICE. After a failure the list before is in place. */
+ *         HG_ERR_DEVICE. After a failure the graph before is in place. */
 HG_API HG_NODISCARD hg_status hg_graph_stream_refill(hg_graph_stream *stream, int64_t nodes,
                                                      int64_t edges, const int32_t *dst,
                                                      const int32_t *src, const float *weight);

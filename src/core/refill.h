@@ -73,8 +73,9 @@ HG_HD static inline struct hg__refill_edge hg__refill_edge_at(const struct hg__r
 	const int32_t dst = r->list_dst[e], src = r->list_src[e];
 	const float weight = r->list_weight ? r->list_weight[e] : 1.0f;
 	const int dst_is_good = dst >= 0 && dst < nodes, src_is_good = src >= 0 && src < nodes,
-	          weight_is_good = weight >= -r->max_weight && weight <= r->max_weight;
-	if (dst_is_good && src_is_good && (weight_is_good || !r->list_weight)) {
+	          weight_is_good =
+	              !r->list_weight || (weight >= -r->max_weight && weight <= r->max_weight);
+	if (dst_is_good && src_is_good && weight_is_good) {
 		edge.dst = dst;
 		edge.src = src;
 		edge.weight = weight;

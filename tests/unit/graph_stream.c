@@ -257,9 +257,9 @@ static double loss_of(const struct rig *r)
 }
 
 /* The loss of a tape on the graph that is refilled, and that of a new tape on the graph that is
- * made of the list. Both add the same f32 numbers, each node's in an order that depends on the
- * plan: with at most DEGREE terms for each of two layers and NODES in the loss, and logits of f16
- * that may round to a neighbour, 2^-9 of it is far more than the difference. */
+ * made of the list. On a CPU the bits are the same. On a GPU another kernel may add the terms of a
+ * row in another order, so halves may round to a neighbour; 2^-9 is what four such roundings of
+ * 2^-11 each come to if the loss changes no more than the logits do, which is not proved. */
 static void one_tape_serves_all_lists(void)
 {
 	test_reseed(2);
@@ -277,7 +277,8 @@ static void one_tape_serves_all_lists(void)
 		once.step = NULL;
 		record(&once, expected);
 		const double other = loss_of(&once);
-		CHECK_WITHIN(loss, other, 0x1p-9 * fabs(other) + 0x1p-20);
+		const int is_cpu = hg_context_device(r.ctx) == HG_DEVICE_CPU;
+		CHECK_WITHIN(loss, other, is_cpu ? 0.0 : 0x1p-9 * fabs(other) + 0x1p-20);
 		CHECK(list.rows == 0 || loss > 0.0);
 		tape_close(&once);
 		hg_graph_free(expected);

@@ -27,10 +27,10 @@ row_for(const hg_context *ctx, const struct hg__attention_back_args *a)
 	return attention_row_for(ctx, implementations, a);
 }
 
-/* The fewest rows with which one kernel for the epilogue and the pass over nodes is faster than two
- * (H200, training of GAT with two kernels and with one): on 2,708 nodes 0.0906 and 0.0932 ms,
- * because it has fewer blocks; on 490,496 nodes with 8 layers 5.21 and 5.12 ms, on 2,449,029 nodes
- * 21.26 and 21.16 ms. */
+/* The fewest rows for which one kernel computes the epilogue and the pass over nodes. A step of GAT
+ * with two kernels and with one took 0.0906 and 0.0932 ms on 2,708 nodes, 5.21 and 5.12 ms on
+ * 490,496 nodes with 8 layers, and 21.26 and 21.16 ms on 2,449,029 nodes (H200). Graphs between the
+ * first two were not measured. */
 constexpr int64_t ENDED_ROWS = 1 << 15;
 
 /* Whether the implementation computes the gradient of the epilogue by itself: with additive scores,

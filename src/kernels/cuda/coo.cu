@@ -21,6 +21,7 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
+#include "kernels/cuda/build.cuh"
 #include "kernels/cuda/search.cuh"
 
 /* Edges of a chunk, and edges sorted at once. At most 2^22: launches and the fixed cost of a copy
@@ -114,15 +115,6 @@ static __global__ void gather_weights(int64_t m, int64_t begin, int64_t count, c
 static size_t bytes_of(int64_t count, size_t size)
 {
 	return hg__aligned(static_cast<size_t>(count) * size);
-}
-
-/* Bits that a radix sort of numbers up to `largest` must process; at least one. */
-static int bits_of(uint64_t largest)
-{
-	int bits = 1;
-	while (largest >>= 1)
-		bits++;
-	return bits;
 }
 
 static bool on_device(const void *memory)

@@ -19,6 +19,7 @@
 
 #include <cmath>
 
+#include "kernels/cuda/build.cuh"
 #include "kernels/cuda/search.cuh"
 
 using count_t = unsigned long long;
@@ -61,20 +62,13 @@ static __device__ inline double most_found(const count_t *most)
 	return __longlong_as_double(static_cast<long long>(*most));
 }
 
-static __device__ inline double degree(const int64_t *ptr, int64_t i)
-{
-	const int64_t d = ptr[i + 1] - ptr[i];
-	return static_cast<double>(d > 0 ? d : 1);
-}
-
-/* r_i or c_j as core/graph_facts.c computes them: powers of the degree in f64, rounded to f32. */
 static __device__ inline double inverse(double degree)
 {
-	return static_cast<double>(static_cast<float>(1.0 / degree));
+	return static_cast<double>(inverse_of_degree(degree));
 }
 static __device__ inline double root(double degree)
 {
-	return static_cast<double>(static_cast<float>(1.0 / sqrt(degree)));
+	return static_cast<double>(root_of_degree(degree));
 }
 
 static __device__ inline double magnitude(const struct view &g, int64_t e)
@@ -258,13 +252,6 @@ static __global__ void find_twins(struct view g, struct found *f)
 }
 
 /* ---- launches ---- */
-
-/* Enough blocks for any device; the kernels loop over the rest. */
-static unsigned few_blocks(int64_t items)
-{
-	const unsigned blocks = grid_for(items, BLOCK);
-	return blocks < 4096u ? blocks : 4096u;
-}
 
 /* Column sums of NONE (which also gives LEFT), RIGHT and BOTH (which also gives IN), one after the
  * other in the same two arrays. */

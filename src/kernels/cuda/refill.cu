@@ -11,7 +11,7 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include "core/refill.h"
-#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/build.cuh"
 #include "kernels/overflow.h"
 
 namespace
@@ -103,12 +103,10 @@ __global__ void put_transpose(const __grid_constant__ struct hg__refill r, int b
 	}
 }
 
-/* As core/graph_facts.c computes them: in f64, rounded to f32. */
-__device__ void put_factors(int64_t degree, float *inverse, float *root)
+__device__ void put_factors(double degree, float *inverse, float *root)
 {
-	const double d = static_cast<double>(degree > 0 ? degree : 1);
-	*inverse = static_cast<float>(1.0 / d);
-	*root = static_cast<float>(1.0 / sqrt(d));
+	*inverse = inverse_of_degree(degree);
+	*root = root_of_degree(degree);
 }
 
 __global__ void put_nodes(const __grid_constant__ struct hg__refill r)
@@ -117,8 +115,8 @@ __global__ void put_nodes(const __grid_constant__ struct hg__refill r)
 	for (int64_t i = global_thread(); i < r.rows; i += global_threads()) {
 		const int64_t in = r.to.rowptr[i + 1] - r.to.rowptr[i],
 		              out = r.to.rowptr_t[i + 1] - r.to.rowptr_t[i];
-		put_factors(in, r.to.inverse_row + i, r.to.root_row + i);
-		put_factors(out, r.to.inverse_col + i, r.to.root_col + i);
+		put_factors(degree(r.to.rowptr, i), r.to.inverse_row + i, r.to.root_row + i);
+		put_factors(degree(r.to.rowptr_t, i), r.to.inverse_col + i, r.to.root_col + i);
 		r.to.id[i] = i < nodes ? 0 : -1;
 		if (i < nodes && in > r.max_degree)
 			keep_least(r.broken, hg__broken_word(HG__PROMISE_IN_DEGREE, i));
@@ -135,14 +133,6 @@ __global__ void raise_word(const uint64_t *broken, uint64_t raised, uint64_t *wo
 
 /* ---- host side ---- */
 
-int bits_of(int64_t largest)
-{
-	int bits = 1;
-	while (largest >>= 1)
-		bits++;
-	return bits;
-}
-
 hg_status lay_out(hg_context *ctx, const struct hg__refill *r, char *memory, struct sort_memory *s)
 {
 	const size_t count = static_cast<size_t>(r->edges),
@@ -151,7 +141,7 @@ hg_status lay_out(hg_context *ctx, const struct hg__refill *r, char *memory, str
 	key_buffers key;
 	entry_buffers entry;
 	*s = {};
-	s->bits = bits_of(r->rows - 1);
+	s->bits = bits_of(static_cast<uint64_t>(r->rows - 1));
 	HG__CUDA(ctx, "graph stream: sort",
 	         cub::DeviceRadixSort::SortPairs(nullptr, s->cub_bytes, key, entry, r->edges, 0,
 	                                         2 * s->bits, stream_of(ctx)));
@@ -164,13 +154,6 @@ hg_status lay_out(hg_context *ctx, const struct hg__refill *r, char *memory, str
 	return HG_OK;
 }
 
-/* Enough blocks for any device; the kernels loop over the rest. */
-unsigned blocks_for(int64_t items)
-{
-	const unsigned blocks = grid_for(items, BLOCK);
-	return blocks < 4096u ? blocks : 4096u;
-}
-
 /* Sorts a list of keys, and finds its rows. */
 hg_status sort_edges(hg_context *ctx, const struct hg__refill *r, const struct sort_memory &s,
                      key_buffers &key, entry_buffers &entry, int64_t *rowptr)
@@ -180,7 +163,7 @@ hg_status sort_edges(hg_context *ctx, const struct hg__refill *r, const struct s
 	HG__CUDA(
 	    ctx, "graph stream: sort",
 	    cub::DeviceRadixSort::SortPairs(s.cub, bytes, key, entry, r->edges, 0, 2 * s.bits, stream));
-	find_rows<<<blocks_for(r->rows + 1), BLOCK, 0, stream>>>(r->rows, r->edges, s.bits,
+	find_rows<<<few_blocks(r->rows + 1), BLOCK, 0, stream>>>(r->rows, r->edges, s.bits,
 	                                                         key.Current(), rowptr);
 	return launched(ctx, "graph stream: rows");
 }
@@ -198,7 +181,7 @@ hg_status clear_rows(hg_context *ctx, const struct hg__refill *r)
 hg_status make_edges(hg_context *ctx, const struct hg__refill *r)
 {
 	const cudaStream_t stream = stream_of(ctx);
-	const unsigned blocks = blocks_for(r->edges);
+	const unsigned blocks = few_blocks(r->edges);
 	struct sort_memory s;
 	HG__TRY(lay_out(ctx, r, static_cast<char *>(r->scratch), &s));
 	key_buffers key(s.key[0], s.key[1]);
@@ -230,7 +213,7 @@ hg_status hg__cuda_refill(hg_context *ctx, const struct hg__refill *r)
 	check_counts<<<1, 1, 0, stream>>>(*r);
 	HG__TRY(launched(ctx, "graph stream: counts"));
 	HG__TRY(r->edges > 0 ? make_edges(ctx, r) : clear_rows(ctx, r));
-	put_nodes<<<blocks_for(r->rows), BLOCK, 0, stream>>>(*r);
+	put_nodes<<<few_blocks(r->rows), BLOCK, 0, stream>>>(*r);
 	return launched(ctx, "graph stream: nodes");
 }
 
