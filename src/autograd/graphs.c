@@ -1,6 +1,8 @@
 /* What the nodes of a tape need of their graphs: the matrix, its transpose for the backward pass,
- * pointers of a batch, tiles, and dense counts. Graphs build and keep these themselves. */
+ * pointers of a batch, tiles, and dense counts, which graphs build and keep themselves; and which
+ * graphs promise something. */
 #include "autograd/program.h"
+#include "core/context.h"
 
 /* Has each edge a value: a weight, or a row of an operand? */
 static int has_edge_values(const struct hg__node *node)
@@ -141,4 +143,36 @@ hg_status hg__graphs_tile(const struct hg__recording *recording, const struct hg
 			HG__TRY(hg__graph_tiles(graph, 1, needed, cols, staged));
 	}
 	return count_densely(recording, plan, needed);
+}
+
+/* ---- promises ---- */
+
+static const uint64_t *promise_of(const struct hg__task *task)
+{
+	const hg_graph *graph = task->call.node->graph;
+	return graph ? hg__graph_broken(graph) : NULL;
+}
+
+static int is_listed(const struct hg__program *program, const uint64_t *broken)
+{
+	for (int64_t k = 0; k < program->promises; k++)
+		if (program->promise[k].broken == broken)
+			return 1;
+	return 0;
+}
+
+hg_status hg__graphs_promise(hg_context *ctx, struct hg__program *program)
+{
+	for (int64_t i = 0; i < program->forwards; i++) {
+		const uint64_t *broken = promise_of(&program->forward[i]);
+		void *list = program->promise;
+		if (!broken || is_listed(program, broken))
+			continue;
+		HG__TRY(hg__host_grow(ctx, &list, sizeof *program->promise, program->promises,
+		                      &program->promise_capacity, "the tape's promises"));
+		program->promise = list;
+		program->promise[program->promises++] =
+		    (struct hg__promised){broken, program->forward[i].entry};
+	}
+	return HG_OK;
 }

@@ -44,11 +44,19 @@ struct hg__view {
 	struct hg_tensor value, grad;
 };
 
+/* A promise of a graph that is refilled, and the first entry that works on the graph. */
+struct hg__promised {
+	const uint64_t *broken; /* device memory (core/csr.h) */
+	int32_t entry;
+};
+
 struct hg__program {
 	struct hg__task *forward, *backward;
 	int64_t forwards, forward_capacity, backwards, backward_capacity;
 	struct hg__view *view; /* [views]: of each value of the tape */
 	int64_t views;
+	struct hg__promised *promise; /* of each graph that has one, on a tape that trains */
+	int64_t promises, promise_capacity;
 	struct hg__buffer arena;
 	hg_tape *arena_owner; /* the tape that owns the arena; NULL: this one */
 	/* memory of the caller that is the arena, and grows if it is too small; NULL: none */
@@ -95,6 +103,9 @@ HG_NODISCARD hg_status hg__graphs_missing(const struct hg__recording *recording,
 HG_NODISCARD hg_status hg__graphs_tile(const struct hg__recording *recording,
                                        const struct hg__tape_plan *plan, hg_mode mode,
                                        size_t needed);
+
+/* graphs.c: lists the promises of the graphs on which `forward` works. */
+HG_NODISCARD hg_status hg__graphs_promise(hg_context *ctx, struct hg__program *program);
 
 /* run.c: NULL removes the hook. The hook is borrowed. */
 void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook);

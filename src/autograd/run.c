@@ -49,30 +49,19 @@ static hg_status begin_overflow_flag(const hg_tape *tape)
 	return HG_OK;
 }
 
-/* The promise of a task's graph; NULL if an earlier task has the same graph, or no promise. */
-static const uint64_t *promise_of(const hg_tape *tape, int64_t task)
-{
-	const hg_graph *graph = tape->program.forward[task].call.node->graph;
-	for (int64_t k = 0; k < task; k++)
-		if (tape->program.forward[k].call.node->graph == graph)
-			return NULL;
-	return graph ? hg__graph_broken(graph) : NULL;
-}
-
 /* Steps on graphs that break a promise are skipped, because proofs rest on what is promised. The
  * flag then names the first op on such a graph. */
 static hg_status check_promises(const hg_tape *tape)
 {
-	if (tape->mode != HG_TRAIN || !tape->params)
+	const struct hg__program *program = &tape->program;
+	if (!program->promises)
 		return HG_OK;
-	for (int64_t i = 0; i < tape->program.forwards; i++) {
-		const uint64_t *broken = promise_of(tape, i);
-		if (!broken)
-			continue;
-		if (!tape->program.store_guards) /* otherwise it is clear already */
-			HG__TRY(hg__overflow_clear(tape->params));
+	if (!program->store_guards) /* otherwise it is clear already */
+		HG__TRY(hg__overflow_clear(tape->params));
+	for (int64_t k = 0; k < program->promises; k++) {
 		tape->params->overflow_pending = 1;
-		HG__TRY(tape->ctx->backend->raise(tape->ctx, broken, tape->program.forward[i].entry,
+		HG__TRY(tape->ctx->backend->raise(tape->ctx, program->promise[k].broken,
+		                                  program->promise[k].entry,
 		                                  &tape->params->step->overflow));
 	}
 	return HG_OK;

@@ -330,6 +330,8 @@ hg_status hg__tape_tasks(hg_tape *tape)
 	                       &program->backward, &program->backward_capacity));
 	HG__TRY(build_forward(tape));
 	HG__TRY(build_backward(tape));
+	if (tape->mode == HG_TRAIN)
+		HG__TRY(hg__graphs_promise(tape->ctx, program));
 	return hg__workspace(tape->ctx, program->workspace_bytes, &workspace);
 }
 
@@ -338,6 +340,8 @@ void hg__program_free(hg_context *ctx, struct hg__program *program)
 	if (!program->arena_owner && !program->lent)
 		hg__buffer_free(ctx, &program->arena);
 	hg__host_free(ctx, program->view, (size_t)program->views * sizeof *program->view);
+	hg__host_free(ctx, program->promise,
+	              (size_t)program->promise_capacity * sizeof *program->promise);
 	hg__host_free(ctx, program->forward,
 	              (size_t)program->forward_capacity * sizeof *program->forward);
 	hg__host_free(ctx, program->backward,

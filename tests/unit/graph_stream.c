@@ -467,6 +467,56 @@ static void a_step_on_a_broken_promise_is_skipped(void)
 		}
 }
 
+/* A tape in fp32, without guards, that works on the graph of the rig and then on another. */
+static void record_on_both(struct rig *r, hg_graph *other)
+{
+	const hg_policy policy = hg_policy_fp32();
+	hg_optim_config adam = HG_OPTIM_CONFIG_INIT;
+	hg_step_config config = HG_STEP_CONFIG_INIT;
+	hg_param *w = NULL;
+	hg_tensor_free(r->x);
+	CHECK_OK(hg_tensor_create(r->ctx, HG_F32, hg_graph_rows(r->graph), WIDTH, &r->x));
+	CHECK_OK(hg_params_create(r->ctx, &policy, &r->params));
+	CHECK_OK(hg_params_add(r->params, "w", WIDTH, CLASSES, HG_INIT_GLOROT_UNIFORM, 0, &w));
+	CHECK_OK(hg_tape_create(r->params, HG_TRAIN, &r->tape));
+	hg_var y = hg_linear(r->tape, hg_tape_input(r->tape, r->x, "x", 8.0), hg_tape_param(r->tape, w),
+	                     HG_NONE);
+	y = hg_spmm(r->tape, r->graph, y, HG_NONE, HG_NORM_BOTH, 1.0f);
+	y = hg_spmm(r->tape, other, y, HG_NONE, HG_NORM_BOTH, 1.0f);
+	r->loss =
+	    hg_softmax_xent(r->tape, y, hg_tape_input(r->tape, r->label, "labels", -1.0), HG_NONE);
+	CHECK_MSG(hg_tape_compile(r->tape, r->loss) == HG_OK, "%s", hg_context_error(r->ctx));
+	CHECK_OK(hg_optim_create(r->params, &adam, &r->optim));
+	CHECK_OK(hg_step_create(r->tape, r->optim, &config, &r->step));
+}
+
+/* A step is skipped if any graph of its tape breaks a promise. */
+static void the_promise_of_every_graph_counts(void)
+{
+	test_reseed(6);
+	struct rig r = rig_open(1);
+	const hg_graph_stream_config c = config_of(1, 0);
+	hg_graph_stream *other = NULL;
+	struct coo good = random_list(0), bad = list_of(&broken[0]);
+	CHECK_OK(hg_graph_stream_create(r.ctx, &c, &other));
+	record_on_both(&r, hg_graph_stream_graph(other));
+	for (int step = 0; step < 8; step++) {
+		hg_step_info info = HG_STEP_INFO_INIT;
+		const int breaks_first = step & 1, breaks_second = step >> 1 & 1;
+		refill(r.stream, breaks_first ? &bad : &good);
+		refill(other, breaks_second ? &bad : &good);
+		upload_nodes(&r, bad.rows);
+		CHECK_OK(hg_step_run(r.step, 1));
+		CHECK_OK(hg_optim_info(r.optim, &info));
+		CHECK_MSG(info.applied == !(breaks_first || breaks_second), "step %d: applied %d", step,
+		          info.applied);
+	}
+	coo_free(&bad);
+	coo_free(&good);
+	rig_close(&r);
+	hg_graph_stream_free(other);
+}
+
 /* Numbers that a kernel writes may be outside the room, too. */
 static void numbers_outside_the_room_are_told(void)
 {
@@ -566,6 +616,7 @@ int main(int argc, char **argv)
 	    TEST(a_captured_step_serves_all_lists),
 	    TEST(a_broken_promise_is_told),
 	    TEST(a_step_on_a_broken_promise_is_skipped),
+	    TEST(the_promise_of_every_graph_counts),
 	    TEST(numbers_outside_the_room_are_told),
 	    TEST(mistakes_are_refused),
 	    TEST(the_smallest_room),
