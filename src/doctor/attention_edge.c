@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "core/rng.h"
-
 /* ---- what is read ---- */
 
 static int64_t width_of(const struct hg__edge_reader *from, const struct hg__mat *mat)
@@ -48,18 +46,18 @@ void hg__edge_reader_close(struct hg__edge_reader *reader)
 	hg__reader_close(&reader->q);
 }
 
-/* A constant of the score: element `at` of c, or the one that all heads share. */
-static hg_status constant(const struct hg__edge_reader *from, int64_t at, double *value)
-{
-	const struct hg__mat *c = &from->at->of.c;
-	return hg__fetch_element(from->ctx, c, 0, c->cols == 1 ? 0 : at, value);
-}
-
 /* ---- the score ---- */
 
-static double leaky(const struct hg__attention *of, double x)
+/* Element `at` of c, or the one number that all heads share, if the form has a constant `wanted`;
+ * otherwise 1. */
+static hg_status constant(const struct hg__edge_reader *from, enum hg__score_constant wanted,
+                          int64_t at, double *value)
 {
-	return x > 0.0 ? x : (double)of->slope * x;
+	const struct hg__mat *c = &from->at->of.c;
+	*value = 1.0;
+	return wanted != HG__CONSTANT_NONE && hg__score_form(from->at->of.score)->constant == wanted
+	           ? hg__fetch_element(from->ctx, c, 0, c->cols == 1 ? 0 : at, value)
+	           : HG_OK;
 }
 
 static hg_status multiply(const struct hg__edge_reader *from, const struct hg__edge *edge,
@@ -67,22 +65,19 @@ static hg_status multiply(const struct hg__edge_reader *from, const struct hg__e
 {
 	const struct hg__attention *of = &from->at->of;
 	const int64_t width = width_of(from, &of->q);
-	double size = 0.0;
 	*p = (struct hg__edge_products){0};
-	for (int64_t c = from->head * width; c < (from->head + 1) * width; c++) {
-		double q = 0.0, k = 0.0, factor = 1.0;
-		HG__TRY(hg__read_element(&from->q, edge->i, c, &q));
-		HG__TRY(hg__read_element(&from->k, edge->j, c, &k));
-		if (of->score == HG_SCORE_ADD_V2)
-			HG__TRY(constant(from, c, &factor));
-		const double added = of->score == HG_SCORE_ADD_V2 ? factor * leaky(of, q + k) : q + k;
+	for (int64_t col = from->head * width; col < (from->head + 1) * width; col++) {
+		double q = 0.0, k = 0.0, c = 1.0;
+		HG__TRY(hg__read_element(&from->q, edge->i, col, &q));
+		HG__TRY(hg__read_element(&from->k, edge->j, col, &k));
+		HG__TRY(constant(from, HG__CONSTANT_OF_COLUMN, col, &c));
+		const double term = hg__score_form(of->score)->term(of, q, k, c);
 		p->qk += q * k;
 		p->qq += q * q;
 		p->kk += k * k;
-		p->sum += added;
-		size += of->score == HG_SCORE_DOT ? fabs(q * k) : fabs(added);
+		p->sum += term;
+		p->size += fabs(term);
 	}
-	p->size = of->score == HG_SCORE_COSINE ? fmax(p->qq, p->kk) : size;
 	return HG_OK;
 }
 
@@ -97,48 +92,18 @@ hg_status hg__edge_score(const struct hg__edge_reader *from, const struct hg__ed
                          struct hg__edge_score *s)
 {
 	const struct hg__attention *of = &from->at->of;
-	const double tiny = HG__ATTENTION_TINY;
-	struct hg__edge_products *p = &s->products;
-	double beta = 1.0;
+	double c = 1.0;
 	s->bias = 0.0;
-	HG__TRY(multiply(from, edge, p));
+	HG__TRY(multiply(from, edge, &s->products));
 	if (of->bias.data)
 		HG__TRY(hg__fetch_element(from->ctx, &of->bias, edge->value_row, from->head, &s->bias));
-	if (of->score == HG_SCORE_COSINE)
-		HG__TRY(constant(from, from->head, &beta));
-	switch (of->score) {
-	case HG_SCORE_DOT:
-		s->score = (double)of->scale * p->qk + s->bias;
-		break;
-	case HG_SCORE_COSINE:
-		s->score = sqrt(p->qq) < tiny || sqrt(p->kk) < tiny
-		               ? s->bias
-		               : beta * p->qk / (sqrt(p->qq) * sqrt(p->kk)) + s->bias;
-		break;
-	case HG_SCORE_ADD_V2:
-		s->score = p->sum + s->bias;
-		break;
-	case HG_SCORE_ADD:
-	case HG_SCORE_COUNT:
-		s->score = leaky(of, p->sum + s->bias);
-		break;
-	}
+	HG__TRY(constant(from, HG__CONSTANT_OF_HEAD, from->head, &c));
+	s->score = hg__score_form(of->score)->score(of, &s->products, c, s->bias);
 	s->bad = is_bad(s);
 	return HG_OK;
 }
 
 /* ---- the weight ---- */
-
-static double mask_of(const struct hg__edge_reader *from, const struct hg__edge *edge)
-{
-	const struct hg__attention_dropout *drop = &from->at->of.dropout;
-	if (!(drop->p > 0.0f))
-		return 1.0;
-	const struct hg__rng4 words = hg__philox(drop->key, (uint32_t)edge->i, (uint32_t)edge->j,
-	                                         (uint32_t)(from->head / 8), (uint32_t)from->step);
-	const uint32_t half = words.w[from->head % 8 / 2] >> (from->head % 2 ? 16 : 0) & 0xFFFFu;
-	return half < hg__attention_threshold(drop->p) ? 0.0 : (double)hg__attention_kept(drop->p);
-}
 
 hg_status hg__edge_weight(const struct hg__edge_reader *from, const struct hg__edge *edge,
                           double score, double *p, double *mask)
@@ -150,7 +115,8 @@ hg_status hg__edge_weight(const struct hg__edge_reader *from, const struct hg__e
 		const struct hg__mat mat = {(void *)(uintptr_t)weight, edge->value_row + 1, 1, 1, HG_F32};
 		HG__TRY(hg__fetch_element(from->ctx, &mat, edge->value_row, 0, &times));
 	}
-	*mask = mask_of(from, edge);
+	*mask = (double)hg__attention_mask(&from->at->of.dropout, from->step, edge->i, edge->j,
+	                                   (int)from->head);
 	*p = times == 0.0 || (isinf(row) && row < 0.0) ? 0.0 : times * exp(score - row);
 	return HG_OK;
 }
@@ -174,42 +140,19 @@ hg_status hg__edge_gradient(const struct hg__edge_reader *from, const struct hg_
 	return HG_OK;
 }
 
-/* With unit vectors q' and k', the cosine of COSINE has the derivative (k' - cosine q') / |q|. */
-static double of_cosine(double own, double other, double own_squares, double other_squares,
-                        double product)
-{
-	const double own_norm = sqrt(own_squares), other_norm = sqrt(other_squares);
-	if (own_norm < HG__ATTENTION_TINY || other_norm < HG__ATTENTION_TINY)
-		return 0.0;
-	return (other / other_norm - product / (own_norm * other_norm) * own / own_norm) / own_norm;
-}
-
 hg_status hg__edge_derivative(const struct hg__edge_reader *from, const struct hg__edge *edge,
                               const struct hg__edge_score *score, int of_k, int64_t col,
                               double *derivative)
 {
 	const struct hg__attention *of = &from->at->of;
+	const struct hg__score_form *form = hg__score_form(of->score);
 	const struct hg__edge_products *p = &score->products;
-	double q = 0.0, k = 0.0, factor = 1.0;
-	HG__TRY(hg__read_element(&from->q, edge->i, col, &q));
-	HG__TRY(hg__read_element(&from->k, edge->j, col, &k));
-	if (of->score == HG_SCORE_COSINE || of->score == HG_SCORE_ADD_V2)
-		HG__TRY(constant(from, of->score == HG_SCORE_COSINE ? from->head : col, &factor));
-	switch (of->score) {
-	case HG_SCORE_DOT:
-		*derivative = (double)of->scale * (of_k ? q : k);
-		break;
-	case HG_SCORE_COSINE:
-		*derivative = factor * (of_k ? of_cosine(k, q, p->kk, p->qq, p->qk)
-		                             : of_cosine(q, k, p->qq, p->kk, p->qk));
-		break;
-	case HG_SCORE_ADD_V2:
-		*derivative = factor * (q + k > 0.0 ? 1.0 : (double)of->slope);
-		break;
-	case HG_SCORE_ADD:
-	case HG_SCORE_COUNT:
-		*derivative = q + k + score->bias > 0.0 ? 1.0 : (double)of->slope;
-		break;
-	}
+	struct hg__score_at at = {.own_squares = of_k ? p->kk : p->qq,
+	                          .other_squares = of_k ? p->qq : p->kk};
+	HG__TRY(hg__read_element(&from->q, edge->i, col, of_k ? &at.other : &at.own));
+	HG__TRY(hg__read_element(&from->k, edge->j, col, of_k ? &at.own : &at.other));
+	HG__TRY(constant(from, form->constant,
+	                 form->constant == HG__CONSTANT_OF_HEAD ? from->head : col, &at.c));
+	*derivative = form->derivative(of, p, score->bias, &at);
 	return HG_OK;
 }

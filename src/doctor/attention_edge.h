@@ -1,6 +1,7 @@
 #ifndef HG_DOCTOR_ATTENTION_EDGE_H
 #define HG_DOCTOR_ATTENTION_EDGE_H
 
+#include "doctor/attention_form.h"
 #include "doctor/sum_terms.h"
 
 HG_EXTERN_C_BEGIN
@@ -28,11 +29,6 @@ struct hg__edge {
 	int64_t i, j, value_row; /* destination, source */
 };
 
-/* Sums over the columns of the head: of q k, q q and k k, and `sum`, which is that of c f(q + k)
- * with ADD_V2, and q + k with ADD. size: of the largest number on the way to the score. */
-struct hg__edge_products {
-	double qk, qq, kk, sum, size;
-};
 /* bad: the kernels, which compute it in f32, have no finite score, nor one of -inf. */
 struct hg__edge_score {
 	struct hg__edge_products products;

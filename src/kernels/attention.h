@@ -6,6 +6,7 @@
 
 #include "core/csr.h"
 #include "core/mat.h"
+#include "core/rng.h"
 #include "halfgraph/ops_attention.h"
 #include "kernels/epilogue.h"
 #include "kernels/overflow.h"
@@ -40,6 +41,25 @@ HG_HD static inline uint32_t hg__attention_threshold(float p)
 HG_HD static inline float hg__attention_kept(float p)
 {
 	return 65536.0f / (65536.0f - (float)hg__attention_threshold(p));
+}
+
+/* The mask of a half number. kept: hg__attention_kept. */
+HG_HD static inline float hg__attention_mask_of(uint32_t half, uint32_t threshold, float kept)
+{
+	return half < threshold ? 0.0f : kept;
+}
+/* The mask of one edge (i, j) and head in a step; 1 without dropout. Kernels draw the words of many
+ * edges and heads at once. */
+static inline float hg__attention_mask(const struct hg__attention_dropout *d, int64_t step,
+                                       int64_t i, int64_t j, int head)
+{
+	if (!(d->p > 0.0f))
+		return 1.0f;
+	const struct hg__rng4 words =
+	    hg__philox(d->key, (uint32_t)i, (uint32_t)j, (uint32_t)head / 8, (uint32_t)step);
+	const uint32_t word = words.w[head % 8 / 2];
+	return hg__attention_mask_of(head % 2 ? word >> 16 : word & 0xFFFFu,
+	                             hg__attention_threshold(d->p), hg__attention_kept(d->p));
 }
 
 /* A vector of COSINE that is shorter has no direction. */

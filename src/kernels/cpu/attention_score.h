@@ -355,7 +355,7 @@ HG__INLINE void hg__put_masks(const struct hg__scores *s, struct hg__quads x, in
 	if (s->pitch == 1) { /* one number of each edge */
 		const hg__words word = x.w[0] & 0xFFFFu;
 		for (int l = 0; l < n; l++)
-			mask[l] = word[l] < s->threshold ? 0.0f : s->kept;
+			mask[l] = hg__attention_mask_of((uint32_t)word[l], s->threshold, s->kept);
 		return;
 	}
 	hg__put_quads(x, (uint32_t *)(void *)half);
@@ -370,7 +370,8 @@ HG__INLINE void hg__put_masks(const struct hg__scores *s, struct hg__quads x, in
 	}
 	for (int l = 0; l < n; l++)
 		for (int h = 0; h < lanes; h++)
-			mask[l * s->pitch + k + h] = half[8 * l + h] < s->threshold ? 0.0f : s->kept;
+			mask[l * s->pitch + k + h] =
+			    hg__attention_mask_of(half[8 * l + h], s->threshold, s->kept);
 }
 
 /* The masks, 0 or 1 / keep, of all edges and heads of a span: [edges, pitch]. */

@@ -101,7 +101,7 @@ struct attention_mask {
 		/* an index would put the words into memory */
 		const uint32_t word =
 		    head & 4 ? (head & 2 ? words.w[3] : words.w[2]) : (head & 2 ? words.w[1] : words.w[0]);
-		return (head % 2 ? word >> 16 : word & 0xFFFFu) < threshold ? 0.0f : kept;
+		return hg__attention_mask_of(head % 2 ? word >> 16 : word & 0xFFFFu, threshold, kept);
 	}
 	/* The mask of edge (i, j) and a head. */
 	__device__ float of(int32_t i, int32_t j, int head) const
