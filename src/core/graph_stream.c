@@ -1,9 +1,10 @@
-/* A graph that is refilled: its memory, the bounds that follow from its promises, and the texts
- * about promises that were broken. The arrays are made by the backend (core/refill.h). */
+/* A graph that is refilled: its memory, and the bounds that follow from its promises. The arrays
+ * are made by the backend (core/refill.h). */
 #include <float.h>
 #include <math.h>
 
 #include "core/capture.h"
+#include "core/graph_stream_check.h"
 #include "core/refill.h"
 #include "core/versioned.h"
 #include "halfgraph/graph_stream.h"
@@ -42,23 +43,7 @@ struct hg_graph_stream {
 	int converted;              /* 1: it has run once, so it can be captured */
 };
 
-/* ---- what is asked for ---- */
-
-static hg_status check_config(hg_context *ctx, const hg_graph_stream_config *c)
-{
-	if (c->nodes < 1 || c->edges < 0 || c->max_degree < 1)
-		return hg__fail(ctx, HG_ERR_ARG,
-		                "graph stream: nodes %lld, edges %lld, max_degree %lld, expected at least "
-		                "1, 0 and 1",
-		                (long long)c->nodes, (long long)c->edges, (long long)c->max_degree);
-	if (!(c->max_weight > 0.0f && c->max_weight <= 65504.0f) ||
-	    (c->self_loops && c->max_weight < 1.0f))
-		return hg__fail(ctx, HG_ERR_ARG,
-		                "graph stream: max_weight is %g, expected a number in (0, 65504], and at "
-		                "least 1 with self loops",
-		                (double)c->max_weight);
-	return HG_OK;
-}
+/* ---- what is promised ---- */
 
 /* Sizes with padding. In the worst case the list is empty and all edges are padding. */
 static hg_status set_sizes(hg_context *ctx, const hg_graph_stream_config *c, struct hg__refill *r)
@@ -76,10 +61,7 @@ static hg_status set_sizes(hg_context *ctx, const hg_graph_stream_config *c, str
 		r->rows += r->rows == c->nodes;
 	}
 	if (r->rows < 1 || r->rows > most || r->edges > most)
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
-		                "graph stream: %lld nodes and %lld edges with max_degree %lld take more "
-		                "than 2^31 - 1 rows or edges",
-		                (long long)c->nodes, (long long)c->edges, (long long)c->max_degree);
+		return hg__stream_too_large(ctx, c);
 	return HG_OK;
 }
 
@@ -202,7 +184,7 @@ hg_status hg_graph_stream_create(hg_context *ctx, const hg_graph_stream_config *
 		return hg__fail(ctx, HG_ERR_ARG,
 		                "graph stream: the size of the config is not set (start from "
 		                "HG_GRAPH_STREAM_CONFIG_INIT)");
-	HG__TRY(check_config(ctx, &c));
+	HG__TRY(hg__stream_check_config(ctx, &c));
 	HG__TRY(hg__buffer_host(ctx, 1, sizeof(hg_graph_stream), "graph stream", &self));
 	hg_graph_stream *s = self.data;
 	s->ctx = ctx;
@@ -237,24 +219,6 @@ hg_graph *hg_graph_stream_graph(const hg_graph_stream *s)
 
 /* ---- refills ---- */
 
-static hg_status check_list(const hg_graph_stream *s, int64_t nodes, int64_t m, const int32_t *dst,
-                            const int32_t *src, const float *weight)
-{
-	if (nodes < 0 || nodes > s->config.nodes || m < 0 || m > s->config.edges)
-		return hg__fail(s->ctx, HG_ERR_ARG,
-		                "graph stream: %lld nodes and %lld edges, expected at most %lld and %lld",
-		                (long long)nodes, (long long)m, (long long)s->config.nodes,
-		                (long long)s->config.edges);
-	if (m && (!dst || !src))
-		return hg__fail(s->ctx, HG_ERR_ARG, "graph stream: dst or src is NULL");
-	if (m && !weight != !s->config.weighted)
-		return hg__fail(s->ctx, HG_ERR_ARG,
-		                s->config.weighted
-		                    ? "graph stream: weight is NULL, but the stream has weights"
-		                    : "graph stream: weights for a stream that was made without");
-	return HG_OK;
-}
-
 hg_status hg_graph_stream_refill(hg_graph_stream *s, int64_t nodes, int64_t m, const int32_t *dst,
                                  const int32_t *src, const float *weight)
 {
@@ -263,7 +227,7 @@ hg_status hg_graph_stream_refill(hg_graph_stream *s, int64_t nodes, int64_t m, c
 	const struct hg__backend *b = s->ctx->backend;
 	const int64_t live[2] = {nodes, m};
 	const size_t ids = (size_t)m * sizeof *dst;
-	HG__TRY(check_list(s, nodes, m, dst, src, weight));
+	HG__TRY(hg__stream_check_list(s->ctx, &s->config, nodes, m, dst, src, weight));
 	HG__TRY(b->copy_in(s->ctx, s->array[LIST_DST].data, dst, ids));
 	HG__TRY(b->copy_in(s->ctx, s->array[LIST_SRC].data, src, ids));
 	if (weight)
@@ -309,74 +273,7 @@ hg_status hg_graph_stream_convert(hg_graph_stream *s)
 	return b->work_launch(s->ctx, s->capture.work);
 }
 
-/* ---- promises ---- */
-
-static hg_status degree_of(const hg_graph_stream *s, int transposed, int64_t node, int64_t *degree)
-{
-	int64_t ends[2] = {0, 0};
-	const int64_t *ptr = s->array[transposed ? ROWPTR_T : ROWPTR].data;
-	HG__TRY(s->ctx->backend->copy_out(s->ctx, ends, ptr + node, sizeof ends));
-	*degree = ends[1] - ends[0];
-	return HG_OK;
-}
-
-static hg_status tell_degree(const hg_graph_stream *s, int transposed, int64_t node)
-{
-	int64_t degree = 0;
-	HG__TRY(degree_of(s, transposed, node, &degree));
-	return hg__fail(s->ctx, HG_ERR_ARG,
-	                "graph stream: %lld edges %s node %lld%s, but at most %lld were promised "
-	                "(max_degree)",
-	                (long long)degree, transposed ? "lead from" : "lead to", (long long)node,
-	                s->config.self_loops ? " with its self loop" : "",
-	                (long long)s->config.max_degree);
-}
-
-static hg_status tell_edge(const hg_graph_stream *s, enum hg__promise promise, int64_t e,
-                           const int64_t *live)
-{
-	const struct hg__backend *b = s->ctx->backend;
-	int32_t id = 0;
-	float weight = 0.0f;
-	if (promise == HG__PROMISE_WEIGHT) {
-		HG__TRY(b->copy_out(s->ctx, &weight, s->refill.list_weight + e, sizeof weight));
-		return hg__fail(s->ctx, HG_ERR_ARG,
-		                "graph stream: the weight of edge %lld is %g, but numbers from %g to %g "
-		                "were promised (max_weight)",
-		                (long long)e, (double)weight, -(double)s->config.max_weight,
-		                (double)s->config.max_weight);
-	}
-	const int is_src = promise == HG__PROMISE_SRC;
-	const int32_t *list = is_src ? s->refill.list_src : s->refill.list_dst;
-	HG__TRY(b->copy_out(s->ctx, &id, list + e, sizeof id));
-	return hg__fail(
-	    s->ctx, HG_ERR_ARG, "graph stream: the %s of edge %lld is node %ld, expected 0 to %lld",
-	    is_src ? "source" : "destination", (long long)e, (long)id, (long long)live[0] - 1);
-}
-
 hg_status hg_graph_stream_check(hg_graph_stream *s)
 {
-	if (!s)
-		return HG_ERR_ARG;
-	const struct hg__backend *b = s->ctx->backend;
-	uint64_t word = 0;
-	int64_t live[2] = {0, 0};
-	HG__TRY(b->copy_out(s->ctx, &word, s->refill.broken, sizeof word));
-	HG__TRY(b->copy_out(s->ctx, live, s->refill.live, sizeof live));
-	if (word == HG__PROMISES_KEPT)
-		return HG_OK;
-	const enum hg__promise promise = (enum hg__promise)(word >> 56);
-	const int64_t at = (int64_t)(word & (UINT64_MAX >> 8));
-	switch (promise) {
-	case HG__PROMISE_NODES:
-	case HG__PROMISE_EDGES:
-		return check_list(s, live[0], live[1], s->refill.list_dst, s->refill.list_src,
-		                  s->refill.list_weight);
-	case HG__PROMISE_DST:
-	case HG__PROMISE_SRC:
-	case HG__PROMISE_WEIGHT:
-		return tell_edge(s, promise, at, live);
-	default:
-		return tell_degree(s, promise == HG__PROMISE_OUT_DEGREE, at);
-	}
+	return s ? hg__stream_check_promises(s->ctx, &s->config, &s->refill) : HG_ERR_ARG;
 }
