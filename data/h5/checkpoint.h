@@ -48,4 +48,9 @@ HG_NODISCARD hg_status hg__checkpoint_write_past(const struct h5 *h5, const hg_s
 /* The tensors have been read. */
 HG_NODISCARD hg_status hg__checkpoint_read_past(const struct h5 *h5, hg_state *state);
 
+/* checkpoint_read.c: reads a vector, as H5_F32 or H5_F64, into fresh memory. */
+HG_NODISCARD hg_status hg__checkpoint_read_vector(const struct h5 *h5, hid_t group,
+                                                  const char *name, const char *where,
+                                                  enum h5_type type, void **values, int64_t *count);
+
 #endif

@@ -42,17 +42,6 @@ hg_status hg__checkpoint_write_group_of(const struct h5 *h5, hid_t array,
 
 /* ---- reading ---- */
 
-static hg_status read_rates(const struct h5 *h5, hid_t group, const char *name, const char *where,
-                            float **rate, int64_t *count)
-{
-	struct h5_array a;
-	HG__TRY(hg__h5_array(h5, group, name, where, 1, &a));
-	*count = a.dim[0];
-	const hg_status status = hg__h5_read_f32(h5, &a, rate);
-	hg__h5_array_close(&a);
-	return status;
-}
-
 static hg_status add_groups(const struct h5 *h5, const float *lr, const float *decay, int64_t count,
                             hg_state *state)
 {
@@ -73,9 +62,11 @@ static hg_status read_groups(const struct h5 *h5, hid_t group, hg_state *state)
 {
 	float *lr = NULL, *decay = NULL;
 	int64_t rates = 0, decays = 0;
-	hg_status status = read_rates(h5, group, "lr", "/groups/lr", &lr, &rates);
+	hg_status status =
+	    hg__checkpoint_read_vector(h5, group, "lr", "/groups/lr", H5_F32, (void **)&lr, &rates);
 	if (status == HG_OK)
-		status = read_rates(h5, group, "weight_decay", "/groups/weight_decay", &decay, &decays);
+		status = hg__checkpoint_read_vector(h5, group, "weight_decay", "/groups/weight_decay",
+		                                    H5_F32, (void **)&decay, &decays);
 	if (status == HG_OK && (rates != decays || rates < 1 || rates > INT_MAX))
 		status = hg__data_fail(h5->message, HG_ERR_FORMAT,
 		                       "%s: /groups: %lld learning rates and %lld weight decays, expected "

@@ -354,13 +354,15 @@ static hg_status read_tensors(const struct h5 *h5, hg_state *state)
 
 /* ---- what the columns of the features were standardised with ---- */
 
-static hg_status read_numbers(const struct h5 *h5, hid_t group, const char *name, const char *where,
-                              double **values, int64_t *count)
+hg_status hg__checkpoint_read_vector(const struct h5 *h5, hid_t group, const char *name,
+                                     const char *where, enum h5_type type, void **values,
+                                     int64_t *count)
 {
 	struct h5_array a;
 	HG__TRY(hg__h5_array(h5, group, name, where, 1, &a));
 	*count = a.dim[0];
-	const hg_status status = hg__h5_read_f64(h5, &a, values);
+	const hg_status status = type == H5_F64 ? hg__h5_read_f64(h5, &a, (double **)values)
+	                                        : hg__h5_read_f32(h5, &a, (float **)values);
 	hg__h5_array_close(&a);
 	return status;
 }
@@ -369,10 +371,11 @@ static hg_status take_columns(const struct h5 *h5, hid_t group, hg_state *state)
 {
 	double *mean = NULL, *deviation = NULL;
 	int64_t means = 0, deviations = 0;
-	hg_status status = read_numbers(h5, group, "mean", "/columns/mean", &mean, &means);
+	hg_status status = hg__checkpoint_read_vector(h5, group, "mean", "/columns/mean", H5_F64,
+	                                              (void **)&mean, &means);
 	if (status == HG_OK)
-		status =
-		    read_numbers(h5, group, "deviation", "/columns/deviation", &deviation, &deviations);
+		status = hg__checkpoint_read_vector(h5, group, "deviation", "/columns/deviation", H5_F64,
+		                                    (void **)&deviation, &deviations);
 	if (status == HG_OK && means != deviations)
 		status = hg__data_fail(h5->message, HG_ERR_FORMAT,
 		                       "%s: /columns: %lld means and %lld deviations, expected as many",

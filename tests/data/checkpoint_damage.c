@@ -251,7 +251,7 @@ static void long_plateau(hid_t f)
 
 static void few_deviations(hid_t f)
 {
-	put_f64(f, "columns/deviation", 2, (const double[]){1, 1});
+	put_reals(f, "columns/deviation", H5T_IEEE_F64LE, 2, (const double[]){1, 1});
 }
 static void no_deviations(hid_t f)
 {
@@ -259,7 +259,7 @@ static void no_deviations(hid_t f)
 }
 static void negative_deviation(hid_t f)
 {
-	put_f64(f, "columns/deviation", 3, (const double[]){1, -1, 1});
+	put_reals(f, "columns/deviation", H5T_IEEE_F64LE, 3, (const double[]){1, -1, 1});
 }
 
 static const struct {

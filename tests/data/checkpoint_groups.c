@@ -63,20 +63,6 @@ static void files_without_groups_are_read(void)
 	hg_state_free(state);
 }
 
-static void put_f32(hid_t file, const char *name, float value)
-{
-	const hsize_t count = 3;
-	const float values[3] = {0.5f, 0.5f, value};
-	drop(file, name);
-	const hid_t space = H5Screate_simple(1, &count, NULL),
-	            data = H5Dcreate2(file, name, H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT,
-	                              H5P_DEFAULT);
-	CHECK(data >= 0 &&
-	      H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-	H5Dclose(data);
-	H5Sclose(space);
-}
-
 static void unknown_group(hid_t f)
 {
 	put_integer(f, "/params/conv0.weight", "group", 3);
@@ -112,11 +98,11 @@ static void text_rates(hid_t f)
 }
 static void infinite_rate(hid_t f)
 {
-	put_f32(f, "groups/lr", INFINITY);
+	put_reals(f, "groups/lr", H5T_IEEE_F32LE, 3, (const double[]){0.5, 0.5, INFINITY});
 }
 static void negative_decay(hid_t f)
 {
-	put_f32(f, "groups/weight_decay", -0.25f);
+	put_reals(f, "groups/weight_decay", H5T_IEEE_F32LE, 3, (const double[]){0.5, 0.5, -0.25});
 }
 
 static const struct {

@@ -69,12 +69,13 @@ static inline void drop(hid_t file, const char *name)
 	CHECK(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
 }
 
-static inline void put_f64(hid_t f, const char *name, hsize_t count, const double *values)
+/* Puts a vector of `type` in the place of another. */
+static inline void put_reals(hid_t file, const char *name, hid_t type, hsize_t count,
+                             const double *values)
 {
-	drop(f, name);
+	drop(file, name);
 	const hid_t space = H5Screate_simple(1, &count, NULL),
-	            data = H5Dcreate2(f, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT,
-	                              H5P_DEFAULT);
+	            data = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 	CHECK(data >= 0 &&
 	      H5Dwrite(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
 	H5Dclose(data);
