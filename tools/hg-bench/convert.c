@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "check.h"
+#include "convert_step.h"
 #include "edges.h"
 #include "halfgraph/graph_stream.h"
 
 /* hg-bench convert: a list of edges in any order becomes the graph, both orientations and the
- * factors of its normalisations, as it does before each step on a graph that changes. The list lies
- * in device memory, so copies are not measured. */
+ * factors of its normalisations, as it does before each step on a graph that changes; then with such
+ * a step. The list lies in device memory, so copies are not measured. */
 
 struct list {
 	int64_t m;
@@ -115,6 +116,10 @@ hg_status bench_convert(struct bench *b)
 		status = list_new(&list, b->csr.m) ? list_edges(b, &list) : HG_ERR_NOMEM;
 	if (status == HG_OK)
 		status = measure_stream(b, &list, stream);
+	for (int p = 0; status == HG_OK && p < b->options.policies; p++) {
+		b->policy = &b->options.policy[p];
+		status = b->classes < 2 || b->features < 1 ? HG_OK : convert_step(b, stream);
+	}
 	list_free(&list);
 	hg_graph_stream_free(stream);
 	return status;

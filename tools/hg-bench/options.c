@@ -117,10 +117,10 @@ static const struct tool_option table[] = {
      "a synthetic graph (below) or a dataset's graph (tiny; step: cora-like)", AT(graph), TOOL_TEXT,
      .offer_names = graph_names},
     {"--features", "LIST",
-     "widths over all heads (32,64,128; attention: 64,128); epoch, step and gemm: of the input "
-     "(the graph's own)",
+     "widths over all heads (32,64,128; attention: 64,128); epoch, step, convert and gemm: of the "
+     "input (the graph's own)",
      AT(features), .read = list_read, .low = 1, .high = 1 << 16, .count = AT(widths),
-     .only = "spmm sddmm gemm attention epoch step ops"},
+     .only = "spmm sddmm gemm attention epoch step convert ops"},
     {"--heads", "LIST",
      "attention heads (1,4; attention: 1,8; epoch and step: 1); spmm: edge weights per head as an "
      "operand",
@@ -157,9 +157,9 @@ static const struct tool_option table[] = {
     {"--model", "NAME", "the model (gcn), or all of them", AT(model), TOOL_TEXT,
      .names = hg_model_names, .offer = "all", .only = "epoch step"},
     {"--hidden", "N", "width of the hidden layer (64)", AT(hidden), TOOL_INTEGER(1, 65536),
-     .only = "gemm epoch step"},
+     .only = "gemm epoch step convert"},
     {"--layers", "N", "depth of the model (2)", AT(layers), TOOL_INTEGER(1, 1000),
-     .only = "epoch step"},
+     .only = "epoch step convert"},
     {"--aggregate", "NAME", "gin: sum (default) or mean", AT(aggregate), TOOL_CHOICE("sum|mean"),
      .only = "epoch step"},
     {"--lambda", "X", "gin: factor on the neighbours' sum (1)", AT(lambda), TOOL_REAL(1e-6, 1e6),
