@@ -311,7 +311,7 @@ struct hg__head_dot_back_args {
  *
  * live: the number of rows that count, in device memory, so that matrices of one shape may hold
  * batches of different sizes. Rows from *live on do not change the statistics, and there Y is 0. In
- * [0, rows]; NULL: all rows count. Without `train` it must be NULL. */
+ * [0, rows]; NULL: all rows count. */
 struct hg__batch_norm_args {
 	struct hg__mat x, gamma, beta, y, mean, rstd, running_mean, running_var;
 	float momentum, eps;
@@ -399,7 +399,8 @@ struct hg__log_softmax_back_args {
 };
 
 /* Cross-entropy of softmax. loss f32 [1, 1] = mean over the rows that count (label >= 0 and
- * mask != 0), 0 if there are none; count f32 [1, 1] = their number. Sums have a fixed order. */
+ * mask != 0), 0 if there are none; count f32 [1, 1] = their number. Sums have a fixed order. live:
+ * as in hg__batch_norm_args; rows from *live on do not count, whatever their label and mask. */
 struct hg__softmax_xent_args {
 	/* label i32 [n, 1]; mask u8 [n, 1] or absent. With a label >= cols the loss is +inf. */
 	struct hg__mat x, label, mask, loss, count;
@@ -409,21 +410,23 @@ struct hg__softmax_xent_args {
 	 * and count is the sum of w[label] over these rows */
 	struct hg__mat weight;
 	float smoothing;
+	const int64_t *live;
 };
 /* dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count for rows that count, else 0; with
  * weights or smoothing, and p = softmax(X), dloss / count times
  *     (1 - e) w[label] (p[c] - [c == label]) + e / cols * (p[c] * sum of w - w[c]).
- * A label >= cols matches no column. dloss f32 [1, 1]. dx may be x. */
+ * A label >= cols matches no column. dloss f32 [1, 1]. dx may be x. live: as above. */
 struct hg__softmax_xent_back_args {
 	struct hg__mat x, label, mask, count, dloss, dx;
 	struct hg__mat weight;
 	float smoothing;
+	const int64_t *live;
 };
 /* Pointwise losses, averaged over the elements that count. BCE with logits: max(x, 0) - x*t + log(1
  * + exp(-|x|)); with the weight w of a column's ones, (1 - t) x + (1 + (w - 1) t) (max(-x, 0) +
  * log(1 + exp(-|x|))). MSE: (x - t)^2. MAE: |x - t|, with the gradient 0 at x = t. PRODUCT: x*t.
  * The target t is state or f32. mask u8 [n, 1]: the elements of a row count if its mask is not 0;
- * [n, cols]: each one has its own. Absent: all count. */
+ * [n, cols]: each one has its own. Absent: all count. live: as in hg__softmax_xent_args. */
 typedef enum hg__pointwise {
 	HG__BCE_LOGITS = 0,
 	HG__MSE = 1,
@@ -436,12 +439,14 @@ struct hg__pointwise_loss_args {
 	hg__pointwise kind;
 	struct hg__mat x, target, mask, loss, count; /* count: elements that count */
 	struct hg__mat weight; /* HG__BCE_WEIGHTED: f32 [1, cols]; other kinds do not read it */
+	const int64_t *live;
 };
 /* dX = slope * dloss / count. count absent: dX = slope * dloss, the gradient of the sum. */
 struct hg__pointwise_loss_back_args {
 	hg__pointwise kind;
 	struct hg__mat x, target, mask, count, dloss, dx;
 	struct hg__mat weight;
+	const int64_t *live;
 };
 /* One evaluation (kernels/scores.h). If the step just taken is to be evaluated, the counts of the
  * logits X and their cross-entropy over the rows of loss_split (as in softmax_xent) go to the

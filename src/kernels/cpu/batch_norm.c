@@ -45,12 +45,6 @@ static void sum_squares(const void *env, int64_t r0, int64_t r1, int64_t c0, int
 	}
 }
 
-/* The rows that count. */
-static int64_t rows_of(const int64_t *live, const struct hg__mat *x)
-{
-	return live ? hg__min(*live, x->rows) : x->rows;
-}
-
 /* Computes mean and rstd of each column of the batch, and updates the running statistics:
  *
  *     running <- (1 - momentum) running + momentum (mean, var n / (n - 1))
@@ -58,7 +52,7 @@ static int64_t rows_of(const int64_t *live, const struct hg__mat *x)
  * A column whose mean or variance is not finite does not change its running statistics. */
 static hg_status batch_statistics(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
-	const int64_t cols = a->x.cols, rows = rows_of(a->live, &a->x);
+	const int64_t cols = a->x.cols, rows = hg__live_rows(a->live, &a->x);
 	const float n = (float)rows, unbiased = n > 1.0f ? n / (n - 1.0f) : 1.0f,
 	            unit = ldexpf(1.0f, a->shift), eps = a->eps / (unit * unit);
 	float *mean = a->mean.data, *rstd = a->rstd.data, *running_mean = a->running_mean.data,
@@ -137,17 +131,16 @@ size_t HG__CPU(batch_norm_workspace)(const hg_context *ctx, const struct hg__bat
 hg_status HG__CPU(batch_norm)(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
-	HG__TRY(HG__FIT(
-	    ctx, hg__same(&a->x, &a->y) && (a->train || !a->live) && a->mean.data && a->rstd.data,
-	    "batch_norm", &a->x, &a->gamma, &a->beta, &a->y, &a->mean, &a->rstd, &a->running_mean,
-	    &a->running_var));
+	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->y) && a->mean.data && a->rstd.data, "batch_norm",
+	                &a->x, &a->gamma, &a->beta, &a->y, &a->mean, &a->rstd, &a->running_mean,
+	                &a->running_var));
 	if (rows == 0)
 		return HG_OK;
 	if (a->train)
 		HG__TRY(batch_statistics(ctx, a));
 	else
 		running_statistics(a);
-	const int64_t live = rows_of(a->live, &a->x);
+	const int64_t live = hg__live_rows(a->live, &a->x);
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		if (r < live)
@@ -194,7 +187,7 @@ static void batch_norm_sum_grad(const void *env, int64_t r0, int64_t r1, int64_t
 static void batch_norm_back_row(const struct hg__batch_norm_back_args *a,
                                 const struct batch_norm_stats *s, int64_t row)
 {
-	const float n_rows = (float)rows_of(a->live, &a->x), over_unit = ldexpf(1.0f, -a->shift);
+	const float n_rows = (float)hg__live_rows(a->live, &a->x), over_unit = ldexpf(1.0f, -a->shift);
 	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
 		float xs[HG__WIDTH], ds[HG__WIDTH], gs[HG__WIDTH];
 		const int64_t n = hg__min(HG__WIDTH, a->x.cols - col);
@@ -231,7 +224,7 @@ hg_status HG__CPU(batch_norm_back)(hg_context *ctx, const struct hg__batch_norm_
 	                    (a->beta.data || !a->relu || cols == 0),
 	                "batch_norm_back", &a->x, &a->gamma, &a->mean, &a->rstd, &a->dy, &a->dx,
 	                &a->dgamma, &a->dbeta, &a->beta));
-	const int64_t live = rows_of(a->live, &a->x);
+	const int64_t live = hg__live_rows(a->live, &a->x);
 	const struct batch_norm_stats s = {&a->x,        &a->dy,        a->mean.data,
 	                                   a->rstd.data, a->gamma.data, a->relu ? a->beta.data : NULL};
 	HG__TRY(

@@ -142,8 +142,9 @@ hg_status HG__CPU(pointwise_loss)(hg_context *ctx, const struct hg__pointwise_lo
 	HG__TRY(hg__has_number(ctx, "pointwise_loss", "loss", (int)a->kind, HG__POINTWISE_COUNT));
 	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->target), "pointwise_loss", &a->x, &a->target));
 	HG__TRY(weight_check(ctx, "pointwise_loss", a->kind, &a->weight));
+	const int64_t rows = hg__live_rows(a->live, &a->x);
 	struct hg__totals t;
-	HG__TRY(HG__CPU(totals)(ctx, a->x.rows, 8 * a->x.rows * a->x.cols, pointwise_row_loss, a, &t));
+	HG__TRY(HG__CPU(totals)(ctx, rows, 8 * rows * a->x.cols, pointwise_row_loss, a, &t));
 	*(float *)a->loss.data = t.count ? (float)(t.sum / (double)t.count) : 0.0f;
 	*(float *)a->count.data = (float)t.count;
 	return HG_OK;
@@ -152,7 +153,7 @@ hg_status HG__CPU(pointwise_loss)(hg_context *ctx, const struct hg__pointwise_lo
 static void pointwise_row_grad(const struct hg__pointwise_loss_back_args *a, int64_t row,
                                float factor)
 {
-	const int none = is_left_out(&a->mask, row);
+	const int none = row >= hg__live_rows(a->live, &a->x) || is_left_out(&a->mask, row);
 	const uint8_t *mask = masks_of(&a->mask, row);
 	for (int64_t c = 0; c < a->x.cols; c += HG__WIDTH) {
 		float xs[HG__WIDTH], ts[HG__WIDTH], dx[HG__WIDTH];

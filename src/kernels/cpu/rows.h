@@ -45,6 +45,12 @@ HG__INLINE void hg__row_put(const struct hg__mat *m, int64_t row, int64_t col, i
 		memcpy(home, values, (size_t)n * sizeof(float));
 }
 
+/* The rows that count: all of them, or the first *live. */
+HG__INLINE int64_t hg__live_rows(const int64_t *live, const struct hg__mat *m)
+{
+	return live && *live < m->rows ? *live : m->rows;
+}
+
 /* Access to one element, which needs neither masks nor scratch. */
 HG__INLINE float hg__get(const struct hg__mat *m, int64_t row, int64_t col)
 {

@@ -66,9 +66,10 @@ static int is_weighted(const struct hg__mat *weight, float smoothing)
 
 static hg_status weighted_loss(hg_context *ctx, const struct hg__softmax_xent_args *a)
 {
+	const int64_t rows = hg__live_rows(a->live, &a->x);
 	struct hg__totals t, weights;
-	HG__TRY(HG__CPU(totals)(ctx, a->x.rows, 8 * a->x.rows * a->x.cols, weighted_row_loss, a, &t));
-	HG__TRY(HG__CPU(totals)(ctx, a->x.rows, a->x.rows, add_row_weight, a, &weights));
+	HG__TRY(HG__CPU(totals)(ctx, rows, 8 * rows * a->x.cols, weighted_row_loss, a, &t));
+	HG__TRY(HG__CPU(totals)(ctx, rows, rows, add_row_weight, a, &weights));
 	*(float *)a->loss.data = weights.sum > 0.0 ? (float)(t.sum / weights.sum) : 0.0f;
 	*(float *)a->count.data = (float)weights.sum;
 	return HG_OK;
@@ -90,11 +91,17 @@ hg_status HG__CPU(softmax_xent)(hg_context *ctx, const struct hg__softmax_xent_a
 		HG__TRY(hg__has_type(ctx, "softmax_xent", "weights", a->weight.dtype, HG_F32));
 	if (is_weighted(&a->weight, a->smoothing))
 		return weighted_loss(ctx, a);
+	const int64_t rows = hg__live_rows(a->live, &a->x);
 	struct hg__totals t;
-	HG__TRY(HG__CPU(totals)(ctx, a->x.rows, 4 * a->x.rows * a->x.cols, xent_row_loss, a, &t));
+	HG__TRY(HG__CPU(totals)(ctx, rows, 4 * rows * a->x.cols, xent_row_loss, a, &t));
 	*(float *)a->loss.data = t.count ? (float)(t.sum / (double)t.count) : 0.0f;
 	*(float *)a->count.data = (float)t.count;
 	return HG_OK;
+}
+
+static int counts_back(const struct hg__softmax_xent_back_args *a, int64_t row)
+{
+	return row < hg__live_rows(a->live, &a->x) && hg__counts(&a->label, &a->mask, row);
 }
 
 /* One row of dX. */
@@ -102,7 +109,7 @@ static void xent_row_grad(const struct hg__softmax_xent_back_args *a, int64_t ro
 {
 	const hg__i16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 	const hg__v16 one = hg__vset(1.0f), zero = {0};
-	const int counts = hg__counts(&a->label, &a->mask, row);
+	const int counts = counts_back(a, row);
 	const int32_t label = ((const int32_t *)a->label.data)[row];
 	const struct hg__softmax s =
 	    counts ? hg__softmax_row(&a->x, row) : (struct hg__softmax){0.0f, 1.0f};
@@ -120,7 +127,7 @@ static void xent_row_grad(const struct hg__softmax_xent_back_args *a, int64_t ro
 static void weighted_row_grad(const struct hg__softmax_xent_back_args *a, int64_t row, float factor,
                               float total)
 {
-	const int counts = hg__counts(&a->label, &a->mask, row);
+	const int counts = counts_back(a, row);
 	const int64_t label = ((const int32_t *)a->label.data)[row];
 	const struct hg__softmax s =
 	    counts ? hg__softmax_row(&a->x, row) : (struct hg__softmax){0.0f, 1.0f};

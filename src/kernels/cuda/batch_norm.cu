@@ -268,8 +268,7 @@ size_t hg__cuda_batch_norm_workspace(const hg_context *, const struct hg__batch_
 
 extern "C" hg_status hg__cuda_batch_norm(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
-	if (!has_layout(a->x, a->y) || a->gamma.cols != a->x.cols || a->beta.cols != a->x.cols ||
-	    (a->live && !a->train))
+	if (!has_layout(a->x, a->y) || a->gamma.cols != a->x.cols || a->beta.cols != a->x.cols)
 		return misfit(ctx, "batch_norm", HG__ONE_FLOAT, a->x, a->y);
 	struct hg__batch_norm_args b = *a;
 	if (!a->mean.data || !a->rstd.data) {

@@ -90,18 +90,19 @@ template <typename L> static __device__ float weight_at(const float *weight, int
 		return 1.0f;
 }
 
-/* Which elements count. mask: u8 [n, 1] for whole rows, [n, cols] for elements (`each`), or
- * NULL. */
+/* Which elements count. mask: u8 [n, 1] for whole rows, [n, cols] for elements (`each`), or NULL.
+ * live: only the first *live rows count, or NULL. */
 struct counted_elements {
 	const uint8_t *mask;
 	int64_t ld, cols;
 	bool each;
+	const int64_t *live;
 
 	/* Bit i: element (row, col + i) counts. Padding does not. */
 	template <int W> __device__ unsigned in(int64_t row, int64_t col) const
 	{
 		unsigned set = 0u;
-		if (mask && !each && mask[row * ld] == 0)
+		if ((live && row >= *live) || (mask && !each && mask[row * ld] == 0))
 			return 0u;
 #pragma unroll
 		for (int i = 0; i < W; i++)
@@ -110,9 +111,9 @@ struct counted_elements {
 		return set;
 	}
 };
-struct counted_elements elements_of(const struct hg__mat &mask, int64_t cols)
+struct counted_elements elements_of(const struct hg__mat &mask, int64_t cols, const int64_t *live)
 {
-	return {data_of<const uint8_t>(mask), mask.ld, cols, mask.data && mask.cols > 1};
+	return {data_of<const uint8_t>(mask), mask.ld, cols, mask.data && mask.cols > 1, live};
 }
 
 template <typename L> struct pointwise_loss {
@@ -171,7 +172,7 @@ hg_status run_pointwise_loss(hg_context *ctx, const struct hg__pointwise_loss_ar
 {
 	return totals<loss_total>(ctx, "pointwise_loss", a->x.rows, a->x.cols, wide(a->x),
 	                          pointwise_loss<L>{floats_of(a->x), floats_of(a->target),
-	                                            elements_of(a->mask, a->x.cols),
+	                                            elements_of(a->mask, a->x.cols, a->live),
 	                                            data_of<const float>(a->weight),
 	                                            data_of<float>(a->loss), data_of<float>(a->count)});
 }
@@ -184,7 +185,7 @@ hg_status run_pointwise_loss_back(hg_context *ctx, const struct hg__pointwise_lo
 	    pointwise_loss_back<L>{floats_of(a->x),
 	                           floats_of(a->target),
 	                           floats_of(a->dx),
-	                           elements_of(a->mask, a->x.cols),
+	                           elements_of(a->mask, a->x.cols, a->live),
 	                           data_of<const float>(a->weight),
 	                           {data_of<const float>(a->count), data_of<const float>(a->dloss)}});
 }

@@ -111,7 +111,7 @@ template <typename T> scores<T> scores_of(const struct hg__scores_args *a)
 	scores<T> f = {data_of<const T>(a->x), a->x.ld,       a->x.cols, {},
 	               1u << HG__SPLIT_TRAIN,  a->loss_split, a->board,  a->step};
 	for (int s = 0; s < HG__SPLITS; s++) {
-		f.rows[s] = counted_of(a->label, a->mask[s]);
+		f.rows[s] = counted_of(a->label, a->mask[s], nullptr);
 		f.splits |= a->mask[s].data ? 1u << s : 0u;
 	}
 	return f;

@@ -34,12 +34,13 @@ static __device__ struct softmax_row softmax_of(const T *x, int64_t cols)
 	return s;
 }
 
-/* Which rows count: those with mask != 0 and label >= 0, if there is a mask or label. label: i32
- * [n, 1] or NULL; mask: u8 [n, 1] or NULL. */
+/* Which rows count: those with mask != 0 and label >= 0, if there is a mask or label, and of these
+ * only the first *live. label: i32 [n, 1] or NULL; mask: u8 [n, 1] or NULL; live: NULL for all. */
 struct counted_rows {
 	const int32_t *label;
 	const uint8_t *mask;
 	int64_t ld_label, ld_mask;
+	const int64_t *live;
 
 	/* The label, or a negative number if the row does not count. Label and mask are loaded
 	 * unconditionally, so that neither waits for the other. */
@@ -50,13 +51,13 @@ struct counted_rows {
 	}
 	__device__ bool counts(int64_t row) const
 	{
-		return !mask || mask[row * ld_mask] != 0;
+		return (!mask || mask[row * ld_mask] != 0) && (!live || row < *live);
 	}
 };
 static inline struct counted_rows counted_of(const struct hg__mat &label,
-                                             const struct hg__mat &mask)
+                                             const struct hg__mat &mask, const int64_t *live)
 {
-	return {data_of<const int32_t>(label), data_of<const uint8_t>(mask), label.ld, mask.ld};
+	return {data_of<const int32_t>(label), data_of<const uint8_t>(mask), label.ld, mask.ld, live};
 }
 
 /* dloss / count, the factor of all gradients; 0 if nothing counts. */

@@ -96,8 +96,8 @@ template <typename T> struct logits {
 };
 template <typename T>
 struct logits<T> logits_of(const struct hg__mat &x, const struct hg__mat &label,
-                           const struct hg__mat &mask) {
-	return {data_of<const T>(x), x.ld, x.cols, counted_of(label, mask),
+                           const struct hg__mat &mask, const int64_t *live) {
+	return {data_of<const T>(x), x.ld, x.cols, counted_of(label, mask, live),
 	        x.rows *x.ld *static_cast<int64_t>(sizeof(T)) <= CACHED};
 }
 
@@ -198,7 +198,7 @@ hg_status run_weighted(hg_context *ctx, const struct hg__softmax_xent_args *a)
 		    weighted_xent<T>{data_of<const T>(a->x),
 		                     a->x.ld,
 		                     a->x.cols,
-		                     counted_of(a->label, a->mask),
+		                     counted_of(a->label, a->mask, a->live),
 		                     {data_of<const float>(a->weight), a->x.cols, a->smoothing},
 		                     data_of<float>(a->loss),
 		                     data_of<float>(a->count)});
@@ -214,7 +214,7 @@ hg_status run_weighted_back(hg_context *ctx, const struct hg__softmax_xent_back_
 		                    data_of<const T>(a->x),
 		                    a->x.ld,
 		                    a->x.cols,
-		                    counted_of(a->label, a->mask),
+		                    counted_of(a->label, a->mask, a->live),
 		                    {data_of<const float>(a->weight), a->x.cols, a->smoothing},
 		                    floats_of(a->dx),
 		                    {data_of<const float>(a->count), data_of<const float>(a->dloss)}});
@@ -243,7 +243,7 @@ extern "C" hg_status hg__cuda_softmax_xent(hg_context *ctx, const struct hg__sof
 		return with_packs<HELD>(g.packs, [&](auto packs) {
 			return row_totals<loss_total>(ctx, "softmax_xent", a->x.rows, g.cols, wide(a->x),
 			                              softmax_xent<T, decltype(packs)::value>{
-			                                  logits_of<T>(a->x, a->label, a->mask),
+			                                  logits_of<T>(a->x, a->label, a->mask, a->live),
 			                                  data_of<float>(a->loss), data_of<float>(a->count)});
 		});
 	});
@@ -269,7 +269,7 @@ extern "C" hg_status hg__cuda_softmax_xent_back(hg_context *ctx,
 		return with_packs<HELD>(g.packs, [&](auto packs) {
 			return each_row(ctx, "softmax_xent_back", a->x.rows, g.cols, wide(a->x),
 			                softmax_xent_back<T, decltype(packs)::value>{
-			                    logits_of<T>(a->x, a->label, a->mask),
+			                    logits_of<T>(a->x, a->label, a->mask, a->live),
 			                    floats_of(a->dx),
 			                    {data_of<const float>(a->count), data_of<const float>(a->dloss)}});
 		});
