@@ -12,8 +12,9 @@
  *
  * The graph has R = hg_graph_rows rows, of which the first `nodes` are the nodes of the list. The
  * others are padding: each has edges to itself alone, at most max_degree of them and of weight 0,
- * so that the number of edges is always the same. Give these rows features of 0, and leave them out
- * of the loss by a mask. Their features do not reach any node.
+ * so that the number of edges is always the same. Give these rows finite features, such as 0: they
+ * reach no node. On a tape whose matrices have them as rows, batch norm, readouts and losses count
+ * the nodes of the list in place alone, a number that is read on the device.
  *
  * Proofs rest on what is promised and not on the list (hg_graph_facts). A list that breaks a
  * promise is found on the device: the training step on it is skipped, as if it had overflowed, and

@@ -58,8 +58,8 @@ static size_t count_of(const hg_tape *tape, const struct hg__node *node)
 }
 
 /* The gradient of a mean is divided by the number of rows or elements that count, so the bound
- * needs it. Where a label or mask may change between runs the number stays 0 (unknown): the op then
- * assumes one. */
+ * needs it. Where a label, a mask or the number of nodes may change between runs the number stays 0
+ * (unknown): the op then assumes one. */
 hg_status hg__tape_count(hg_tape *tape, struct hg__node *node)
 {
 	const size_t all = count_of(tape, node);
@@ -70,7 +70,7 @@ hg_status hg__tape_count(hg_tape *tape, struct hg__node *node)
 	HG__TRY(hg__host_alloc(tape->ctx, all, 1, "what counts in a loss", &memory));
 	uint8_t *counts = memory;
 	hg_status status = HG_OK;
-	int constant = 1;
+	int constant = !hg__operand(&tape->recording, node, 0)->live;
 	for (size_t i = 0; i < all; i++)
 		counts[i] = 1;
 	for (int i = 1; i < node->n_in && status >= 0; i++) {
@@ -142,6 +142,7 @@ static hg_status compile_recorded(hg_tape *tape, hg_var output)
 {
 	HG__TRY(check_output(tape, output));
 	HG__TRY(hg__tape_fuse(tape));
+	hg__tape_live(&tape->recording);
 	HG__TRY(hg__plan_lifetimes(tape->ctx, &tape->recording, &tape->plan));
 	HG__TRY(check_losses(tape));
 	HG__TRY(hg__bound_gradients(tape));

@@ -51,7 +51,6 @@ hg_status hg__tape_copy_kept(const hg_tape *from, hg_tape **copy)
 	made->ctx = from->ctx;
 	made->params = from->params;
 	made->mode = from->mode;
-	hg__tape_live(made, from->program.live, from->program.live_rows);
 	made->plan = (struct hg__tape_plan){
 	    .output = from->plan.output, .trains = from->plan.trains, .keeps = 1, .largest_name = ""};
 	const hg_status status = copy_and_plan(from, made);

@@ -132,7 +132,7 @@ struct hg__call {
 	const int64_t *step;
 	/* if *stop is not 0, running statistics stay as they are (kernels/step.h) */
 	const int32_t *stop;
-	/* the number of rows of operand 0 that count, on the device; NULL: all (hg__tape_live) */
+	/* the number of rows of operand 0 that count, on the device; NULL: all (live.c) */
 	const int64_t *live;
 	struct hg__overflow_flag overflow; /* forward: the guard of the result (HG__GUARDS_STORE) */
 	/* in[i] is stored x 2^-shift[i], and out x 2^-shift_out; gradients have no such factor */

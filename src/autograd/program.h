@@ -61,9 +61,6 @@ struct hg__program {
 	hg_tape *arena_owner; /* the tape that owns the arena; NULL: this one */
 	/* memory of the caller that is the arena, and grows if it is too small; NULL: none */
 	struct hg__buffer *lent;
-	/* matrices of live_rows rows have *live rows that count, on the device; NULL: all count */
-	const int64_t *live;
-	int64_t live_rows;
 	size_t workspace_bytes;
 	int64_t store_guards; /* results that a guard compares as they are stored */
 	const struct hg__hook *hook;
@@ -78,11 +75,6 @@ void hg__tape_borrow(hg_tape *tape, hg_tape *arena_owner);
  * larger if the tape needs more. Only the tape that was compiled last may run; the memory outlives
  * it and is the caller's to free. */
 void hg__tape_lend(hg_tape *tape, struct hg__buffer *arena);
-/* tasks.c: called before compiling. In matrices of `rows` rows only the first *live count, a number
- * in device memory that may change between runs: for ops that mix rows (batch norm). The others,
- * which no graph has, get finite values and no gradient. No matrix with other rows than these may
- * have `rows` rows. */
-void hg__tape_live(hg_tape *tape, const int64_t *live, int64_t rows);
 /* tasks.c: prepares the graphs, allocates the arena, builds the calls and reserves the
  * workspace. */
 HG_NODISCARD hg_status hg__tape_tasks(hg_tape *tape);

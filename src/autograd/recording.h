@@ -40,6 +40,8 @@ struct hg__value {
 	const hg_tensor *tensor;                 /* INPUT, VARIABLE */
 	hg_param *param;                         /* PARAM */
 	struct hg__known known[HG__ASSUMPTIONS]; /* of the value itself, as stored x 2^shift */
+	/* device: rows from *live on are padding of a graph that changes (live.c); NULL: all count */
+	const int64_t *live;
 	int keep;
 	int shift;            /* stored x 2^-shift */
 	unsigned f32_reasons; /* a set of enum hg__f32_reason; 0: f16, or f32 for another reason */
@@ -183,6 +185,9 @@ struct hg__promotion *hg__promotion_find(const hg_params *params, const struct h
  * new op keeps for backward. A node in f32 keeps its verdict, because it is f32 by a cast or a
  * promotion. *fits 0: the policy or a reader does not accept the new node. */
 HG_NODISCARD hg_status hg__tape_refit(hg_tape *tape, struct hg__entry *entry, int *fits);
+
+/* live.c: sets the `live` of each value whose rows are the nodes of a graph that changes. */
+void hg__tape_live(struct hg__recording *recording);
 
 /* fuse.c: chains of nodes that one kernel can do become one node, unless the context asks for
  * separate ops. */

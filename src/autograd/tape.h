@@ -23,7 +23,7 @@ HG_EXTERN_C_BEGIN
  *                    observe.c and the files named like it
  *
  * A function takes the narrowest of these that it needs. life.c makes and frees a tape. compile.c
- * calls, in this order: fuse.c, plan.c, gradient_range.c, place.c with arena.c, and tasks.c.
+ * calls, in this order: fuse.c, live.c, plan.c, gradient_range.c, place.c with arena.c and tasks.c.
  * What needs the whole tape is declared here: promote.c decides what happens to a node that
  * overflowed; memory.c adds up the device memory of a run; keep.c copies a tape; print.c and
  * explain.c show it. */

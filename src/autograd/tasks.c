@@ -13,12 +13,6 @@ void hg__tape_lend(hg_tape *tape, struct hg__buffer *arena)
 	tape->program.lent = arena;
 }
 
-void hg__tape_live(hg_tape *tape, const int64_t *live, int64_t rows)
-{
-	tape->program.live = live;
-	tape->program.live_rows = rows;
-}
-
 /* Makes lent memory as large as this tape needs it, with an eighth to spare for the next one. */
 static hg_status grow_lent(hg_tape *tape, struct hg__buffer *lent)
 {
@@ -161,8 +155,8 @@ static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *c
 	for (int i = 0; i < 2; i++)
 		if (node->buffer[i])
 			call->buffer[i] = node->buffer[i]->master->mat;
-	if (call->in[0].rows == tape->program.live_rows)
-		call->live = tape->program.live;
+	if (node->n_in > 0 && node->in[0] >= 0)
+		call->live = recording->value[node->in[0]].live;
 	call->overflow = store_guard_of(tape, k);
 	for (int i = 0; i < node->n_in; i++)
 		call->shift[i] = node->in[i] < 0 ? 0 : recording->value[node->in[i]].shift;

@@ -190,6 +190,9 @@ static inline int hg__norm_is_root(hg_norm norm)
 /* Whether a graph that is refilled keeps its promises: device memory for backend.h's `raise`; NULL
  * for all other graphs. */
 const uint64_t *hg__graph_broken(const hg_graph *graph);
+/* The number of nodes of a graph that changes, in device memory; its rows from there on are padding
+ * (graph_blocks.h). NULL for all other graphs. */
+const int64_t *hg__graph_live(const hg_graph *graph);
 /* f32 device vectors r [rows] and c [cols] of a normalisation; NULL where all factors are 1. For
  * the transpose the two are exchanged. */
 HG_NODISCARD hg_status hg__graph_norm(hg_graph *graph, hg_norm norm, const float **row_scale,

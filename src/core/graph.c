@@ -95,6 +95,12 @@ const uint64_t *hg__graph_broken(const hg_graph *graph)
 	return graph->broken;
 }
 
+const int64_t *hg__graph_live(const hg_graph *graph)
+{
+	const int64_t *ptr = graph->batch_ptr.data;
+	return graph->changes && ptr ? ptr + graph->batch : NULL;
+}
+
 int hg_graph_is_weighted(const hg_graph *graph)
 {
 	return graph && graph->weight.data != NULL;

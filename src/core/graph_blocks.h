@@ -33,7 +33,9 @@ struct hg__part {
 };
 /* The arrays of a part in device memory of the caller, who changes them between runs of the tapes
  * on the graph: a batch of a fixed shape. Rows from ptr[count] on have id -1 and belong to no
- * graph. What is NULL cannot be asked of the graph (HG_ERR_UNSUPPORTED). */
+ * graph. There are more rows than graphs, and not as many as edges, so that a tape tells them apart
+ * by their number (autograd/live.c). What is NULL cannot be asked of the graph
+ * (HG_ERR_UNSUPPORTED). */
 struct hg__changing {
 	int64_t rows, m, count;
 	int64_t *rowptr, *rowptr_t, *ptr;

@@ -59,6 +59,8 @@ static hg_status set_sizes(hg_context *ctx, const hg_graph_stream_config *c, str
 		r->rows = c->nodes + (r->edges + c->max_degree - 1) / c->max_degree;
 		/* an edge that breaks a promise goes to a row of padding */
 		r->rows += r->rows == c->nodes;
+		/* a tape tells nodes from edges by their number (autograd/live.c) */
+		r->rows += r->rows == r->edges;
 	}
 	if (r->rows < 1 || r->rows > most || r->edges > most)
 		return hg__stream_too_large(ctx, c);

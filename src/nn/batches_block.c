@@ -24,8 +24,6 @@ size_t hg__padded_array_bytes(const struct hg__padded *p, const struct hg__shape
 		return edges * sizeof(int32_t);
 	case HG__PADDED_PTR:
 		return (graphs + 1) * sizeof(int64_t);
-	case HG__PADDED_LIVE:
-		return sizeof(int64_t);
 	case HG__PADDED_X:
 		return table_bytes(&features, p->x_dtype, s->nodes);
 	case HG__PADDED_EDGE_X:
@@ -99,7 +97,6 @@ hg_status hg__padded_open(const struct hg__padded *p, const struct hg__shape_of_
 	out->x = view_of(p, &l, block, HG__PADDED_X, s->nodes, all->features, p->x_dtype);
 	out->edge_x =
 	    view_of(p, &l, block, HG__PADDED_EDGE_X, s->edges, all->edge.cols, all->edge.dtype);
-	out->live = hg__padded_array(p, &l, block, HG__PADDED_LIVE);
 	out->batch = (hg_batch){.size = sizeof out->batch, .graphs = s->graphs};
 	out->batch.input = (hg_model_input){.size = sizeof out->batch.input,
 	                                    .graph = out->graph,

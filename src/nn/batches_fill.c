@@ -142,7 +142,6 @@ static void fill_graphs(const struct filling *f)
 	}
 	for (int64_t i = f->nodes; i < f->shape->nodes; i++)
 		id[i] = -1;
-	*(int64_t *)array_of(f, HG__PADDED_LIVE) = f->nodes;
 }
 
 static void fill_row(const struct filling *f, int k)

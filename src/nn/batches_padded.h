@@ -37,7 +37,6 @@ enum hg__padded_array {
 	HG__PADDED_ROOT_COL,
 	HG__PADDED_PTR,
 	HG__PADDED_ID,
-	HG__PADDED_LIVE, /* int64: n */
 	HG__PADDED_X,
 	HG__PADDED_EDGE_X,
 	HG__PADDED_ROW,
@@ -88,7 +87,6 @@ struct hg__padded_batch {
 	struct hg__shape_of_batch shape;
 	hg_graph *graph;
 	hg_tensor x, edge_x, row[HG_BATCH_ROWS]; /* views; absent ones are not used */
-	const int64_t *live;                     /* device */
 	hg_batch batch;                          /* the same as tapes are recorded on it */
 };
 HG_NODISCARD hg_status hg__padded_open(const struct hg__padded *padded,

@@ -41,7 +41,7 @@ void hg__padded_live(const hg_batches *all, const int64_t *graph, int64_t graphs
 }
 
 /* More rows than graphs and not as many as edges: the tape tells them apart by their number
- * (hg__tape_live). */
+ * (autograd/live.c). */
 struct hg__shape_of_batch hg__padded_shape(const struct hg__padded *p, const int64_t *graph,
                                            int64_t graphs)
 {

@@ -15,7 +15,6 @@ hg_status hg__train_record_tape(hg_train *t)
 		hg__tape_lend(t->tape, &b->arena);
 	if (b->buckets.current) {
 		const struct hg__padded_batch *padded = &b->buckets.current->batch;
-		hg__tape_live(t->tape, padded->live, padded->shape.nodes);
 		t->tape->recording.counted = padded->shape.graphs * b->buckets.padded.least_counted;
 	}
 	if (t->config.step.observe_every < 0)

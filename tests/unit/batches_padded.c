@@ -17,10 +17,9 @@ struct pass {
 	float loss, grad[PARAMS][ELEMENTS];
 };
 
-/* One forward and backward pass with the weights of the context's seed. padded: NULL, or that of
- * the input. */
+/* One forward and backward pass with the weights of the context's seed. */
 static void pass_run(struct pass *p, hg_context *ctx, const char *name, const char *policy,
-                     const hg_batch *batch, const struct hg__padded_batch *padded)
+                     const hg_batch *batch)
 {
 	hg_policy precision = hg_policy_fp16();
 	hg_model_config c = hg_model_config_default(name);
@@ -36,8 +35,6 @@ static void pass_run(struct pass *p, hg_context *ctx, const char *name, const ch
 	CHECK_OK(hg_params_create(ctx, &precision, &p->params));
 	CHECK_OK(hg_model_create(p->params, &c, &p->model));
 	CHECK_OK(hg_tape_create(p->params, HG_TRAIN, &p->tape));
-	if (padded)
-		hg__tape_live(p->tape, padded->live, padded->shape.nodes);
 	const hg_var logits = hg_model_record(p->model, p->tape, &batch->input);
 	const hg_var loss = hg_softmax_xent(
 	    p->tape, logits, hg_tape_input(p->tape, batch->row[0], "labels", -1.0), HG_NONE);
@@ -250,12 +247,12 @@ static void check_batch(hg_context *ctx, const char *name, hg_batches *own, cons
 	const int64_t edges = hg_graph_edges(batch.input.graph);
 	if (!edges)
 		return;
-	pass_run(&exact, ctx, name, policy, &batch, NULL);
+	pass_run(&exact, ctx, name, policy, &batch);
 	block_open(&block, ctx, all, &batch, variant & MG_F32 ? HG_F32 : HG_F16);
 	check_shape(&block, &batch);
 	check_graph(&block, &batch);
 	check_transpose(ctx, &block);
-	pass_run(&padded, ctx, name, policy, &block.batch.batch, &block.batch);
+	pass_run(&padded, ctx, name, policy, &block.batch.batch);
 	const int64_t nodes = block.batch.shape.nodes,
 	              terms = block.batch.shape.edges > nodes ? block.batch.shape.edges : nodes;
 	if (hg_context_device(ctx) == HG_DEVICE_CPU)
@@ -370,7 +367,7 @@ static void only_what_is_read_is_transposed(void)
 		CHECK_OK(many_open(ctx, &g, MG_F32, &d));
 		CHECK_OK(batches_of(ctx, &d, 5, &all));
 		CHECK_OK(hg_batches_load(all, 0, 0, &batch));
-		pass_run(&pass, ctx, "gin", "fp32", &batch, NULL);
+		pass_run(&pass, ctx, "gin", "fp32", &batch);
 		block_open(&block, ctx, all, &batch, HG_F32);
 		CHECK((block.padded.rowptr_t.data == NULL) == symmetric);
 		CHECK((block.padded.edge_t.data == NULL) == symmetric);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/context.h"
+#include "core/refill.h"
 #include "harness.h"
 #include "kernels/kernels.h"
 
@@ -62,6 +63,19 @@ static hg_status captured_push(hg_status (*run)(hg_context *, const void *), con
 	}
 #include "kernels/kernels.def"
 #undef HG_KERNEL
+
+/* ---- graphs that are refilled ---- */
+
+static hg_status captured_run_refill(hg_context *ctx, const void *args)
+{
+	return capturing.real->refill(ctx, args);
+}
+
+static hg_status captured_refill(hg_context *ctx, const struct hg__refill *refill)
+{
+	return capturing.list ? captured_push(captured_run_refill, refill, sizeof *refill)
+	                      : capturing.real->refill(ctx, refill);
+}
 
 /* ---- copies and fills ---- */
 
@@ -205,6 +219,7 @@ static inline hg_context *capturing_context(void)
 	capturing.backend.kernels = &capturing.kernels;
 	capturing.backend.copy = captured_copy;
 	capturing.backend.fill = captured_fill;
+	capturing.backend.refill = captured_refill;
 	capturing.backend.alloc = captured_alloc;
 	capturing.backend.free = captured_free;
 	capturing.backend.copy_in = captured_copy_in;

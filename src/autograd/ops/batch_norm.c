@@ -31,8 +31,8 @@
  * Errors    HG_ERR_SHAPE gamma, beta or a buffer not [1, d];  HG_ERR_DTYPE gamma, beta not f32;
  *           HG_ERR_ARG an operand or a buffer is missing, momentum outside [0, 1], eps not
  *           positive.
- * Live      On a tape of which only the first rows of nodes count (hg__tape_live), n is their
- *           number; other rows of Y and dX are 0. The bounds hold, since n is not larger then.
+ * Live      Where the rows of X are the nodes of a graph that changes (live.c), n is the number
+ *           of its nodes; other rows of Y and dX are 0. The bounds hold, since n is not larger.
  * Source    Ioffe, Szegedy 2015. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"

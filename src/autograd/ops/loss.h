@@ -1,7 +1,7 @@
 /* The common parts of the losses. Operand 0 is the model's result X [n, d], operand 1 is the labels
  * or targets, and operand 2 is the mask u8 or absent: [n, 1], or for losses by element [n, d]. The
  * loss is f32 [1, 1]. The number of rows (or elements) that count is saved for the backward pass,
- * f32 [1, 1]. */
+ * f32 [1, 1]. Where the rows of X are nodes of a graph that changes, its padding does not count. */
 #ifndef HG_AUTOGRAD_OPS_LOSS_H
 #define HG_AUTOGRAD_OPS_LOSS_H
 
@@ -74,7 +74,8 @@ static inline hg_status pointwise_forward(const struct hg__call *c, hg__pointwis
 	                                             .mask = c->in[2],
 	                                             .loss = c->out,
 	                                             .count = c->aux[0],
-	                                             .weight = c->in[3]};
+	                                             .weight = c->in[3],
+	                                             .live = c->live};
 	return HG__RUN(c, pointwise_loss, &args);
 }
 
@@ -89,7 +90,8 @@ static inline hg_status pointwise_backward(const struct hg__call *c, hg__pointwi
 	                                                  .count = c->aux[0],
 	                                                  .dloss = c->dout,
 	                                                  .dx = c->din[0],
-	                                                  .weight = c->in[3]};
+	                                                  .weight = c->in[3],
+	                                                  .live = c->live};
 	return HG__RUN(c, pointwise_loss_back, &args);
 }
 

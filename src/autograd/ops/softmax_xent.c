@@ -3,7 +3,8 @@
  *     L = 1/q * sum over rows i that count of (log(sum over c of exp(X[i, c])) - X[i, label_i]),
  *         q their number;  L = 0 if q = 0
  *
- * A row counts if its label is not negative and its mask is not 0.
+ * A row counts if its label is not negative and its mask is not 0, and if it is not padding of a
+ * graph that changes (live.c).
  *
  * Shapes    X: [n, d], d >= 1.  label: [n, 1].  mask: [n, 1] or absent (all).  L: [1, 1],
  *           created.  Saved for the backward pass: q f32 [1, 1].
@@ -54,7 +55,8 @@ static hg_status forward(const struct hg__call *c)
 	                                           .label = c->in[LABEL],
 	                                           .mask = c->in[MASK],
 	                                           .loss = c->out,
-	                                           .count = c->aux[0]};
+	                                           .count = c->aux[0],
+	                                           .live = c->live};
 	return HG__RUN(c, softmax_xent, &args);
 }
 
@@ -67,7 +69,8 @@ static hg_status backward(const struct hg__call *c)
 	                                                .mask = c->in[MASK],
 	                                                .count = c->aux[0],
 	                                                .dloss = c->dout,
-	                                                .dx = c->din[X]};
+	                                                .dx = c->din[X],
+	                                                .live = c->live};
 	return HG__RUN(c, softmax_xent_back, &args);
 }
 

@@ -4,7 +4,8 @@
  *             ((1 - e) w[y] l[i, y] + e/d * sum over c of w[c] l[i, c]),   y = label_i,
  *         l = -log softmax(X);  q the sum of w[y] over these rows;  L = 0 unless q > 0
  *
- * A row counts if its label is not negative and its mask is not 0.
+ * A row counts if its label is not negative and its mask is not 0, and if it is not padding of a
+ * graph that changes (live.c).
  *
  * Shapes    X: [n, d], d >= 1.  label: [n, 1].  mask: [n, 1] or absent (all).  w: [1, d] or absent
  *           (all 1).  L: [1, 1], created.  Saved for the backward pass: q f32 [1, 1].
@@ -85,7 +86,8 @@ static hg_status forward(const struct hg__call *c)
 	                                           .loss = c->out,
 	                                           .count = c->aux[0],
 	                                           .weight = c->in[WEIGHT],
-	                                           .smoothing = smoothing_of(c->node)};
+	                                           .smoothing = smoothing_of(c->node),
+	                                           .live = c->live};
 	return HG__RUN(c, softmax_xent, &args);
 }
 
@@ -100,7 +102,8 @@ static hg_status backward(const struct hg__call *c)
 	                                                .dloss = c->dout,
 	                                                .dx = c->din[X],
 	                                                .weight = c->in[WEIGHT],
-	                                                .smoothing = smoothing_of(c->node)};
+	                                                .smoothing = smoothing_of(c->node),
+	                                                .live = c->live};
 	return HG__RUN(c, softmax_xent_back, &args);
 }
 
