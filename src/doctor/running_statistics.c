@@ -70,6 +70,13 @@ static void add_rows(const struct hg__fetched *x, int shift, struct column_momen
 	}
 }
 
+/* The rows that the norm counts of what it reads. */
+static hg_status rows_of(hg_context *ctx, const struct hg__call *call, struct hg__mat *x)
+{
+	*x = call->in[0];
+	return call->live ? ctx->backend->copy_out(ctx, &x->rows, call->live, sizeof x->rows) : HG_OK;
+}
+
 /* x is stored x 2^-shift. */
 static hg_status moments_of(hg_context *ctx, const struct hg__mat *x, int shift,
                             struct column_moments *m)
@@ -175,8 +182,10 @@ static hg_status check_norm(struct hg__replay *replay, const struct hg__task *ta
 	struct statistic means = {.entry = entry, .buffer = node->buffer[0], .position = position};
 	struct statistic vars = {.entry = entry, .buffer = node->buffer[1], .position = position};
 	struct column_moments x = {.rows = 0};
+	struct hg__mat read;
+	HG__TRY(rows_of(replay->ctx, &task->call, &read));
 	if (compare)
-		HG__TRY(moments_of(replay->ctx, &task->call.in[0], task->call.shift[0], &x));
+		HG__TRY(moments_of(replay->ctx, &read, task->call.shift[0], &x));
 	hg_status status = check_columns(replay, &task->call, x.rows ? &x : NULL, &means, &vars);
 	hg__buffer_free(replay->ctx, &x.memory);
 	*bad = means.bad || vars.bad;
