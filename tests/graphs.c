@@ -59,6 +59,18 @@ void coo_drop_weights(struct coo *list)
 	list->weight = NULL;
 }
 
+void coo_turn_negative_rows(struct coo *list)
+{
+	double *sum = calloc((size_t)list->rows + 1, sizeof *sum);
+	CHECK(sum);
+	for (int64_t e = 0; e < list->m; e++)
+		sum[list->dst[e]] += (double)list->weight[e];
+	for (int64_t e = 0; e < list->m; e++)
+		if (sum[list->dst[e]] < 0.0)
+			list->weight[e] = -list->weight[e];
+	free(sum);
+}
+
 struct coo coo_path(int64_t n)
 {
 	struct coo list = coo_empty(n, n);

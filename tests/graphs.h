@@ -47,6 +47,8 @@ void coo_add_weighted(struct coo *list, int64_t dst, int64_t src, float weight);
 float *coo_weights(struct coo *list);
 /* Removes the weights of a list. */
 void coo_drop_weights(struct coo *list);
+/* Negates the weights of rows that sum to less than 0, which normalisation by weights refuses. */
+void coo_turn_negative_rows(struct coo *list);
 /* Adds every edge of the list again, in the other direction. */
 void coo_add_transpose(struct coo *list);
 /* Makes duplicates: afterwards every edge of the list is in it `times` times. */

@@ -127,7 +127,11 @@ HG_API int hg_graph_is_weighted(const hg_graph *graph);
 
 /** Degree normalisation of an aggregation: the factors r_i and s_j of hg_spmm. d(i) is the row
  * degree of i (edges in), d'(j) the column degree of j (edges out). Both count edges; 0 counts as
- * 1. */
+ * 1. D(i) is the weighted degree, the sum of the graph's own weights a_ij over row i, self loop
+ * included; all weights are 1 where the graph has none. Where D(i) is 0, its factor is 0.
+ *
+ * The norms with D want D(i) >= 0 and factors between 2^-126 and 2^128 for every i; otherwise the
+ * op that is recorded fails with HG_ERR_ARG and names the node. Single weights may be negative. */
 typedef enum hg_norm {
 	HG_NORM_NONE = 0,  /**< r_i s_j = 1 */
 	HG_NORM_LEFT = 1,  /**< r_i s_j = 1 / d'(j) */
@@ -135,10 +139,16 @@ typedef enum hg_norm {
 	HG_NORM_BOTH = 3,  /**< r_i s_j = 1 / sqrt(d(i) d'(j)) */
 	/** r_i s_j = 1 / sqrt(d(i) d(j)), square graphs only: the in-degree at both ends, as PyTorch
 	 * Geometric's gcn_norm. The same as BOTH where the pattern of A is symmetric */
-	HG_NORM_IN = 4
+	HG_NORM_IN = 4,
+	/** r_i s_j = 1 / sqrt(D(i) D(j)), square graphs only: PyTorch Geometric's gcn_norm of a graph
+	 * with edge weights */
+	HG_NORM_WEIGHTED = 5,
+	HG_NORM_WEIGHTED_MEAN = 6 /**< r_i s_j = 1 / D(i), the mean by weight */
 } hg_norm;
-/** Number of values of hg_norm. */
+/** Number of values of hg_norm that count edges, which are the first ones. */
 #define HG_NORMS 5
+/** Number of values of hg_norm. */
+#define HG_NORM_VALUES 7
 
 /** Facts about a graph that the range proofs and the work plans need. Degrees count edges, sums add
  * |weight|. */
@@ -151,7 +161,8 @@ typedef struct hg_graph_facts {
 	int64_t self_loops;     /**< edges (i, i) */
 	double max_row_sum;     /**< largest sum of |weight| in a row */
 	double max_col_sum;     /**< largest sum of |weight| in a column */
-	/** by hg_norm: the largest sum of |r_i a_ij s_j| in a row; HG_NORM_IN: 0 if not square */
+	/** by hg_norm, those that count edges: the largest sum of |r_i a_ij s_j| in a row; HG_NORM_IN:
+	 * 0 if not square */
 	double norm_row_sum[HG_NORMS];
 	/** by hg_norm: the largest sum of |r_i a_ij s_j| in a column; HG_NORM_IN: 0 if not square */
 	double norm_col_sum[HG_NORMS];

@@ -19,6 +19,8 @@
  * Proofs rest on what is promised and not on the list (hg_graph_facts). A list that breaks a
  * promise is found on the device: the training step on it is skipped, as if it had overflowed, and
  * hg_graph_stream_check names the edge or node. Nothing is read or written outside the room.
+ * HG_NORM_WEIGHTED and HG_NORM_WEIGHTED_MEAN are refused (HG_ERR_UNSUPPORTED), as no promise bounds
+ * their factors.
  *
  * Equation  rows in order of dst, then src, then the place in the list: the same graph, to the last
  *           bit, as hg_graph_from_coo makes of the list with its padding

@@ -24,17 +24,22 @@ HG_EXTERN_C_BEGIN
  *           as hg_policy.accumulate says.
  * Range     max|Y| <= |alpha| N max|X| max|w|, N the largest sum of |r_i a_ij s_j| in a row, which
  *           hg_graph_facts_get returns. |alpha| max|X| S where the weights of a row are known to
- *           sum to S at most (1 after hg_edge_softmax).
+ *           sum to S at most (1 after hg_edge_softmax). For WEIGHTED and WEIGHTED_MEAN N is
+ *           measured when the op is recorded; WEIGHTED_MEAN has N = 1, up to rounding, where no
+ *           weight is negative. Their factors may be above 1, and then sums in f16 are not proved.
  * Error     A sum of depth (row degree + 3), then narrowed. On a GPU, f16 with unit weights, where
- *           rows share many neighbours: 4 (row degree) + 3. BOTH and IN in f16 add u16 |s_j X| per
- *           term.
+ *           rows share many neighbours: 4 (row degree) + 3. BOTH and IN in f16, and WEIGHTED where
+ *           no factor is above 1, add u16 |s_j X| per term.
  * Gradient  dX[j,c] = alpha s_j * sum over edges e = (i, j) of w[e, head] r_i dY[i,c], the same
  *           kernel on the transpose;  dw[e,k] = alpha r_i s_j * sum over c in head k of
  *           dY[i,c] X[j,c].
  * Cost      m d + rows d elements, m h weights and the CSR arrays, 2 m d flops.
- * Errors    HG_ERR_SHAPE (rows(X) != cols(A), rows(w) != m, h does not divide d, or HG_NORM_IN and
- *           A is not square), HG_ERR_ARG (no graph, unknown norm, alpha not finite) and those of
- *           every op.
+ * Errors    HG_ERR_SHAPE (rows(X) != cols(A), rows(w) != m, h does not divide d, or HG_NORM_IN or
+ *           HG_NORM_WEIGHTED and A is not square), HG_ERR_ARG (no graph, unknown norm, alpha not
+ *           finite; with HG_NORM_WEIGHTED or HG_NORM_WEIGHTED_MEAN also w, which replaces the
+ *           weights that they are made of, and a node whose weighted degree is negative or has no
+ *           factor in f32: the message names it), HG_ERR_UNSUPPORTED (these two norms and a graph
+ *           whose arrays change: hg_graph_stream, and padded batches) and those of every op.
  * Source    Kipf, Welling 2017 (BOTH); Hamilton, Ying, Leskovec 2017 (RIGHT); HalfGNN 2024 (scaling
  *           one batch of the sum at a time).
  * @param tape         the tape.

@@ -185,8 +185,25 @@ HG_NODISCARD hg_status hg__graph_missing(hg_graph *graph, int need_edge, size_t 
  * first. */
 static inline int hg__norm_is_root(hg_norm norm)
 {
-	return norm == HG_NORM_BOTH || norm == HG_NORM_IN;
+	return norm == HG_NORM_BOTH || norm == HG_NORM_IN || norm == HG_NORM_WEIGHTED;
 }
+/* Whether the factors are made of sums of weights. */
+static inline int hg__norm_is_weighted(hg_norm norm)
+{
+	return norm == HG_NORM_WEIGHTED || norm == HG_NORM_WEIGHTED_MEAN;
+}
+/* What range proofs need of such a normalisation. In f64, of the factors as kernels read them. */
+struct hg__weighed {
+	int known;
+	double row_sum, col_sum; /* the largest sums of |r_i a_ij s_j| of a row and of a column */
+	double factor;           /* the largest r_i or s_j */
+};
+/* Makes the factors and the facts of such a normalisation, if there are none yet, and stores the
+ * facts. HG_ERR_ARG, which names the node: a weighted degree is negative, or its factor is not a
+ * normal number of f32. HG_ERR_SHAPE as for hg__graph_norm. */
+HG_NODISCARD hg_status hg__graph_weigh(hg_graph *graph, hg_norm norm, struct hg__weighed *facts);
+/* The same facts, where hg__graph_weigh has made them. All that is not known is infinite. */
+struct hg__weighed hg__graph_weighed(const hg_graph *graph, hg_norm norm);
 /* Whether a graph that is refilled keeps its promises: device memory for backend.h's `raise`; NULL
  * for all other graphs. */
 const uint64_t *hg__graph_broken(const hg_graph *graph);

@@ -34,13 +34,14 @@ hg_status hg__graph_keeps(const hg_graph *g, const char *what)
 
 /* The device buffers of a graph; the plans release their own memory. */
 static const size_t buffer_at[] = {
-    offsetof(hg_graph, rowptr),      offsetof(hg_graph, col),
-    offsetof(hg_graph, weight),      offsetof(hg_graph, weight_f16),
-    offsetof(hg_graph, rowptr_t),    offsetof(hg_graph, col_t),
-    offsetof(hg_graph, edge_t),      offsetof(hg_graph, inverse_row),
-    offsetof(hg_graph, inverse_col), offsetof(hg_graph, root_row),
-    offsetof(hg_graph, root_col),    offsetof(hg_graph, batch_ptr),
-    offsetof(hg_graph, batch_id),    offsetof(hg_graph, place),
+    offsetof(hg_graph, rowptr),        offsetof(hg_graph, col),
+    offsetof(hg_graph, weight),        offsetof(hg_graph, weight_f16),
+    offsetof(hg_graph, rowptr_t),      offsetof(hg_graph, col_t),
+    offsetof(hg_graph, edge_t),        offsetof(hg_graph, inverse_row),
+    offsetof(hg_graph, inverse_col),   offsetof(hg_graph, root_row),
+    offsetof(hg_graph, root_col),      offsetof(hg_graph, batch_ptr),
+    offsetof(hg_graph, batch_id),      offsetof(hg_graph, place),
+    offsetof(hg_graph, weighted_root), offsetof(hg_graph, weighted_inverse),
 };
 #define BUFFERS (sizeof buffer_at / sizeof buffer_at[0])
 

@@ -29,6 +29,9 @@ struct hg_graph {
 
 	/* f32 factors of the normalisations: 1/d and 1/sqrt(d) of rows and of columns. */
 	struct hg__buffer inverse_row, inverse_col, root_row, root_col;
+	/* The same of weighted degrees of rows, each with its facts (graph_weigh.c). */
+	struct hg__buffer weighted_root, weighted_inverse;
+	struct hg__weighed weighed_root, weighed_inverse;
 
 	/* 1: the arrays above lie in the caller's memory and change from run to run (graph_blocks.h),
 	 * so nothing that is missing can be computed from them and kept */

@@ -237,11 +237,23 @@ static hg_status col_vector(hg_graph *g, degree_function f, struct hg__buffer *v
 	return status;
 }
 
+static hg_status weighted_norm(hg_graph *g, hg_norm norm, const float **row_scale,
+                               const float **col_scale)
+{
+	struct hg__weighed facts;
+	HG__TRY(hg__graph_weigh(g, norm, &facts));
+	*row_scale = norm == HG_NORM_WEIGHTED ? g->weighted_root.data : g->weighted_inverse.data;
+	*col_scale = norm == HG_NORM_WEIGHTED ? g->weighted_root.data : NULL;
+	return HG_OK;
+}
+
 hg_status hg__graph_norm(hg_graph *g, hg_norm norm, const float **row_scale,
                          const float **col_scale)
 {
-	if ((unsigned)norm >= HG_NORMS)
+	if ((unsigned)norm >= HG_NORM_VALUES)
 		return hg__fail(g->ctx, HG_ERR_ARG, "graph: %d is not an hg_norm", (int)norm);
+	if (hg__norm_is_weighted(norm))
+		return weighted_norm(g, norm, row_scale, col_scale);
 	struct hg__buffer none = {0};
 	if (norm == HG_NORM_IN && g->rows != g->cols)
 		return hg__fail(g->ctx, HG_ERR_SHAPE,

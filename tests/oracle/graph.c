@@ -1,38 +1,73 @@
 #include "oracle/parts.h"
 
 /* The factors r_i and s_j of a normalisation: 1, 1/d or 1/sqrt(d) of the degree of a row or column,
- * where a degree of 0 counts as 1. They are stored in f32. */
+ * where a degree of 0 counts as 1; or of the weighted degree of a row, where 0 gives 0. They are
+ * stored in f32. */
 struct factors {
 	num *r, *s;
+	int none_above_1;
 };
+enum { LEFT = 1, RIGHT, BOTH, IN_DEGREE, WEIGHTED, WEIGHTED_MEAN };
+
+static num inverse(double d)
+{
+	return num_round(ORACLE_U32, 1 / d, 0);
+}
+
+static num inverse_root(double d)
+{
+	return num_round(2 * ORACLE_U32, 1 / sqrt(d), 0);
+}
+
+static void count_edges(const struct oracle_call *c, struct factors *f)
+{
+	const struct oracle_graph *g = &c->graph;
+	for (int64_t e = 0; e < g->m; e++) {
+		f->r[g->dst[e]].v += 1;
+		f->s[g->src[e]].v += 1;
+	}
+	for (int64_t j = 0; c->norm == IN_DEGREE && j < g->cols; j++)
+		f->s[j] = f->r[j]; /* the degree of its row */
+	for (int64_t i = 0; i < g->rows; i++) {
+		const double d = fmax(f->r[i].v, 1.0);
+		f->r[i] = c->norm == RIGHT                          ? inverse(d)
+		          : c->norm == BOTH || c->norm == IN_DEGREE ? inverse_root(d)
+		                                                    : num_exact(1);
+	}
+	for (int64_t j = 0; j < g->cols; j++) {
+		const double d = fmax(f->s[j].v, 1.0);
+		f->s[j] = c->norm == LEFT                           ? inverse(d)
+		          : c->norm == BOTH || c->norm == IN_DEGREE ? inverse_root(d)
+		                                                    : num_exact(1);
+	}
+}
+
+static void add_weights(const struct oracle_call *c, struct factors *f)
+{
+	const struct oracle_graph *g = &c->graph;
+	for (int64_t e = 0; e < g->m; e++)
+		f->r[g->dst[e]].v += g->weight ? g->weight[e] : 1;
+	for (int64_t i = 0; i < g->rows; i++) {
+		const double d = f->r[i].v;
+		f->r[i] = d == 0 ? num_exact(0) : c->norm == WEIGHTED ? inverse_root(d) : inverse(d);
+		f->none_above_1 = f->none_above_1 && (float)f->r[i].v <= 1;
+	}
+	for (int64_t j = 0; j < g->cols; j++)
+		f->s[j] = c->norm == WEIGHTED ? f->r[j] : num_exact(1);
+}
 
 static struct factors factors_new(const struct oracle_call *c)
 {
 	const struct oracle_graph *g = &c->graph;
-	struct factors f = {oracle_scratch(g->rows), oracle_scratch(g->cols)};
+	struct factors f = {oracle_scratch(g->rows), oracle_scratch(g->cols), 1};
 	for (int64_t i = 0; i < g->rows; i++)
 		f.r[i] = num_exact(0);
 	for (int64_t j = 0; j < g->cols; j++)
 		f.s[j] = num_exact(0);
-	for (int64_t e = 0; e < g->m; e++) {
-		f.r[g->dst[e]].v += 1;
-		f.s[g->src[e]].v += 1;
-	}
-	for (int64_t j = 0; c->norm == 4 && j < g->cols; j++)
-		f.s[j] = f.r[j]; /* the degree of its row */
-	const int left = c->norm == 1, right = c->norm == 2, both = c->norm == 3, in = c->norm == 4;
-	for (int64_t i = 0; i < g->rows; i++) {
-		const double d = fmax(f.r[i].v, 1.0);
-		f.r[i] = right        ? num_round(ORACLE_U32, 1 / d, 0)
-		         : both || in ? num_round(2 * ORACLE_U32, 1 / sqrt(d), 0)
-		                      : num_exact(1);
-	}
-	for (int64_t j = 0; j < g->cols; j++) {
-		const double d = fmax(f.s[j].v, 1.0);
-		f.s[j] = left         ? num_round(ORACLE_U32, 1 / d, 0)
-		         : both || in ? num_round(2 * ORACLE_U32, 1 / sqrt(d), 0)
-		                      : num_exact(1);
-	}
+	if (c->norm == WEIGHTED || c->norm == WEIGHTED_MEAN)
+		add_weights(c, &f);
+	else
+		count_edges(c, &f);
 	return f;
 }
 
@@ -63,11 +98,14 @@ static num scaled_sum(const struct oracle_call *c, num factor, const struct num_
 	return y;
 }
 
-/* f_j x. One of the two factors of NORM_BOTH and NORM_IN is multiplied first, and the product is
- * stored in the state type. Other factors are part of the factor of the edge. */
-static num scaled_term(const struct oracle_call *c, num weight, num factor, num x)
+/* f_j x. One of the two factors of BOTH and IN, and of WEIGHTED if none is above 1, is multiplied
+ * first, and the product is stored in the state type. Other factors are part of the factor of the
+ * edge. */
+static num scaled_term(const struct oracle_call *c, const struct factors *f, num weight, num factor,
+                       num x)
 {
-	if (c->norm == 3 || c->norm == 4)
+	if (c->norm == BOTH || c->norm == IN_DEGREE ||
+	    (c->norm == WEIGHTED && (f->none_above_1 || !c->is_half)))
 		return num_mul(c->u, weight, num_store(c->is_half, num_mul(ORACLE_U32, factor, x)));
 	return num_mul(c->u, num_mul(c->u, weight, factor), x);
 }
@@ -82,7 +120,8 @@ void oracle_spmm(struct oracle_call *c)
 		struct num_sum s = {0};
 		for (int64_t e = g->rowptr[i]; e < g->rowptr[i + 1]; e++) {
 			const int32_t j = g->src[e];
-			num_sum_add(&s, scaled_term(c, edge_weight(c, e, k, c->out.cols), f.s[j], IN(0, j, k)));
+			num_sum_add(&s,
+			            scaled_term(c, &f, edge_weight(c, e, k, c->out.cols), f.s[j], IN(0, j, k)));
 		}
 		OUT(i, k) = scaled_sum(c, num_mul(c->u, num_exact(c->alpha), f.r[i]), &s);
 	}
@@ -104,7 +143,7 @@ void oracle_spmm_back(struct oracle_call *c)
 		struct num_sum *s = calloc((size_t)g->cols + 1, sizeof *s);
 		for (int64_t e = 0; s && e < g->m; e++) {
 			const int32_t i = g->dst[e], j = g->src[e];
-			num_sum_add(&s[j], scaled_term(c, edge_weight(c, e, k, cols), f.r[i], DOUT(i, k)));
+			num_sum_add(&s[j], scaled_term(c, &f, edge_weight(c, e, k, cols), f.r[i], DOUT(i, k)));
 		}
 		for (int64_t j = 0; s && j < g->cols; j++)
 			DIN(0, j, k) = scaled_sum(c, num_mul(c->u, num_exact(c->alpha), f.s[j]), &s[j]);

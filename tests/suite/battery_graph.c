@@ -48,7 +48,8 @@ static void hubs(struct coo *e)
 	}
 }
 
-/* Weights of any sign; or how often each edge counts, some of them not at all. */
+/* Weights of any sign, in rows that do not sum to less than 0; or how often each edge counts, some
+ * of them not at all. */
 enum { WEIGHTED = 1, COUNTED = 2 };
 
 static float draw_weight(int kind)
@@ -170,6 +171,7 @@ int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
 		float *weight = coo_weights(&e);
 		for (int64_t i = 0; i < e.m; i++)
 			weight[i] = draw_weight(collection[k].weighted);
+		coo_turn_negative_rows(&e);
 	}
 	g->name = collection[k].name;
 	g->weighted = collection[k].weighted != 0;

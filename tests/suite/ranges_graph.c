@@ -126,6 +126,7 @@ hg_graph *ranges_graph(hg_context *ctx, int lined_up, int counted)
 			weight[e] = counted && !lined_up && test_below(6) == 0
 			                ? 0.0f
 			                : draw_weight(kind, lined_up || counted);
+		coo_turn_negative_rows(&list);
 	}
 	hg_graph *graph = coo_graph(ctx, list);
 	CHECK_OK(hg_graph_set_batch(graph, parts, ptr));

@@ -173,7 +173,7 @@ static hg_status use(hg_graph *g)
 	HG__TRY(hg__graph_csr(g, &csr));
 	HG__TRY(hg__graph_csr_t(g, 0, &csr));
 	HG__TRY(hg__graph_csr_t(g, 1, &csr));
-	for (int norm = 0; norm < 4; norm++)
+	for (int norm = 0; norm < HG_NORM_VALUES; norm++)
 		HG__TRY(hg__graph_norm(g, (hg_norm)norm, &r, &c));
 	HG__TRY(hg__graph_weight(g, HG_F16, &w));
 	return hg__graph_batch(g, &ptr, &id);

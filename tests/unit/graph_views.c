@@ -156,7 +156,7 @@ static void norms_are_powers_of_degrees(void)
 		} else {
 			CHECK_STATUS(hg__graph_norm(g, HG_NORM_IN, &r, &c), HG_ERR_SHAPE);
 		}
-		CHECK_STATUS(hg__graph_norm(g, (hg_norm)HG_NORMS, &r, &c), HG_ERR_ARG);
+		CHECK_STATUS(hg__graph_norm(g, (hg_norm)HG_NORM_VALUES, &r, &c), HG_ERR_ARG);
 		coo_free(&edges);
 		hg_graph_free(g);
 	}

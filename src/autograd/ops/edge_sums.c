@@ -5,16 +5,24 @@
 /* In f16 arithmetic every rounding near 0 adds 2^-25 (hg__bound_sum_f16): to a weight, a factor
  * s_j, their product, and that times x, which together is at most 1 + 2 |x| + |w x| times 2^-25; to
  * a scaled batch; and to alpha r_i if it is small. Where s_j x is rounded first, the error is
- * relative to the sum, and absolute for each term where s_j x is small. */
+ * relative to the sum, and absolute for each term where s_j x is small.
+ *
+ * With factors above 1, of which the largest is `over`, nothing is proved of f16 arithmetic: they
+ * may overflow, and they enlarge the errors above. In f32 they make s_j x, the sum of w s_j x and
+ * alpha r_i up to `over` times as large. And r_i multiplies what underflow adds, 2^-150 at most
+ * each time: to w s_j, which x then multiplies, to s_j x, which w then multiplies, and to the sum.
+ *
+ * norm may be 0 where mass is not: where weights cancel, the factor is 0. */
 double hg__bound_edge_sums(const struct hg__edge_sums *s, double x, struct hg__rounding *rounding)
 {
-	const double half = 0x1p-25,
+	const double half = 0x1p-25, over = fmax(s->factor, 1.0),
 	             near_zero = half * (s->terms * (1.0 + 2.0 * x) + hg__bound_mul(s->mass, x));
-	const double first =
-	    s->rounds_first ? half * s->mass : hg__underflow(s->of, fmax(s->terms, s->mass), 1.0);
+	const double first = over > 1.0        ? over * 0x1p-149 * (s->terms * (1.0 + x) + s->mass)
+	                     : s->rounds_first ? half * s->mass
+	                                       : hg__underflow(s->of, fmax(s->terms, s->mass), 1.0);
 	rounding->sums.terms = (int64_t)s->terms;
 	/* f16 sums are scaled by alpha r_i in f16, where r_i <= 1 */
-	if (s->alpha >= hg_dtype_get(HG_F16)->overflow)
+	if (s->alpha >= hg_dtype_get(HG_F16)->overflow || over > 1.0)
 		rounding->sums.term = INFINITY;
 	else {
 		/* Even with every product and factor rounded, (w s_j) x is at most x times w rounded,
@@ -24,12 +32,15 @@ double hg__bound_edge_sums(const struct hg__edge_sums *s, double x, struct hg__r
 		rounding->sums.whole = (hg__bound_mul(s->mass, x) + near_zero) *
 		                       (1.0 + hg__gamma(6.0, 0x1p-11)) * hg__growth_f16(s->terms);
 	}
-	hg__on_the_way(rounding, hg__bound_mul(s->mass, x));
+	hg__on_the_way(rounding, hg__bound_mul(s->mass * over, x));
+	if (over > 1.0)
+		hg__on_the_way(rounding, s->alpha * over);
 	if (x == 0.0 || s->mass == 0.0)
 		return 0.0;
 	rounding->sums.tiny =
 	    s->alpha * near_zero + half * (hg__bound_mul(s->mass, x) + near_zero + s->terms + 8.0);
-	return hg__bound_mul(s->alpha, s->norm * x * (s->rounds_first ? 1.0 + 0x1p-11 : 1.0) + first);
+	return hg__bound_mul(
+	    s->alpha, hg__bound_mul(s->norm, x) * (s->rounds_first ? 1.0 + 0x1p-11 : 1.0) + first);
 }
 
 const struct hg__csr *hg__csr_of_end(const struct hg__call *c, hg_end end)

@@ -4,7 +4,8 @@
  *
  * with r_i, s_j of the degree normalisation, where d is the row degree and d' the column degree:
  * NONE 1, 1;  LEFT 1, 1/d'(j);  RIGHT 1/d(i), 1 (the mean);  BOTH 1/sqrt(d(i)), 1/sqrt(d'(j));
- * IN 1/sqrt(d(i)), 1/sqrt(d(j)).
+ * IN 1/sqrt(d(i)), 1/sqrt(d(j)).  With the weighted degree D(i), the sum of the graph's weights in
+ * row i:  WEIGHTED 1/sqrt(D(i)), 1/sqrt(D(j));  WEIGHTED_MEAN 1/D(i), 1;  0 where D is 0.
  *
  * Shapes    G: A [rows, cols], m edges.  X: [cols, d].  w: [m, h], h divides d, head of c = c /
  *           (d/h); absent: the graph's own weights.  Y: [rows, d], created.
@@ -15,18 +16,24 @@
  *           the edges of a row is at most S (softmax: 1). N = max over rows of the sum of |r_i
  *           a_ij s_j|, measured on the graph. With w, a_ij = 1, and then N <= D, D, 1, sqrt(D),
  *           sqrt(D) for NONE, LEFT, RIGHT, BOTH, IN, where D is the largest row degree.
- *           RIGHT: proved for every unweighted graph.
+ *           RIGHT: proved for every unweighted graph. WEIGHTED_MEAN: N is 1, up to the rounding of
+ *           the factors, if no weight is negative. Why weights of any sign are covered:
+ *           core/graph_weigh.c.
  * Error     "sum narrowed once" with depth row degree + 3 scalings. On a GPU, with f16 and unit
  *           weights, where rows share many neighbours: 4 row degree + 3.
- *           BOTH and IN in f16: s_j X is rounded as well, u16 |s_j X| + 2^-25 for each term.
+ *           BOTH and IN in f16: s_j X is rounded as well, u16 |s_j X| + 2^-25 for each term; so it
+ *           is for WEIGHTED where no factor is above 1.
  * Gradient  dX[j, c] = alpha s_j * sum over e = (i, j) of w[e, head] r_i dY[i, c]: the same
  *           kernel on the transpose, with r and s exchanged; the range uses column sums. If X is
  *           a parameter (a dense matrix under sparse features), dX stays f32.
  *           dw[e, k] = alpha r_i s_j * sum over c in head k of dY[i, c] X[j, c] (sddmm);  r, s
- *           <= 1, so max|dw| <= |alpha| (d/h) max|dY| max|X|.
+ *           <= 1, so max|dw| <= |alpha| (d/h) max|dY| max|X|. Not for WEIGHTED and WEIGHTED_MEAN:
+ *           w would replace the weights that their factors are made of, so they take no w.
  * Cost      m d + rows d elements of state, m h weights, the CSR;  2 m d flops.
- * Errors    HG_ERR_SHAPE rows(X) != cols(A), rows(w) != m, IN and A is not square, h does not
- *           divide d;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, no such norm, alpha not finite.
+ * Errors    HG_ERR_SHAPE rows(X) != cols(A), rows(w) != m, IN or WEIGHTED and A is not square, h
+ *           does not divide d;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, no such norm, alpha not finite,
+ *           w or a negative D(i) with WEIGHTED or WEIGHTED_MEAN;  HG_ERR_UNSUPPORTED these two and
+ *           a graph whose arrays change.
  * Source    Kipf, Welling 2017 (BOTH); Hamilton, Ying, Leskovec 2017 (RIGHT); HalfGNN 2024
  *           (scaling a batch at a time). */
 #include "autograd/ops/spmm.h"
@@ -43,14 +50,25 @@ static struct hg__spmm_attr attr_of(const struct hg__node *node)
 	return attr;
 }
 
+static hg_status infer_norm(struct hg__infer *s, hg_norm norm)
+{
+	struct hg__weighed facts;
+	HG__TRY(hg__want_attr(s, (int)norm >= HG_NORM_NONE && (int)norm < HG_NORM_VALUES, "norm",
+	                      (double)norm, "one of hg_norm"));
+	if (norm == HG_NORM_IN || norm == HG_NORM_WEIGHTED)
+		HG__TRY(hg__want_equal(s, "graph", "rows", hg_graph_rows(s->node->graph), "graph",
+		                       "columns", hg_graph_cols(s->node->graph)));
+	if (!hg__norm_is_weighted(norm))
+		return HG_OK;
+	HG__TRY(hg__want_attr(s, !s->in[W].present, "norm", (double)norm,
+	                      "one that counts edges, as edge_weight replaces the graph's weights"));
+	return hg__graph_weigh(s->node->graph, norm, &facts);
+}
+
 static hg_status infer(struct hg__infer *s)
 {
 	const struct hg__spmm_attr attr = attr_of(s->node);
-	HG__TRY(hg__want_attr(s, (int)attr.norm >= HG_NORM_NONE && (int)attr.norm < HG_NORMS, "norm",
-	                      (double)attr.norm, "one of hg_norm"));
-	if (attr.norm == HG_NORM_IN)
-		HG__TRY(hg__want_equal(s, "graph", "rows", hg_graph_rows(s->node->graph), "graph",
-		                       "columns", hg_graph_cols(s->node->graph)));
+	HG__TRY(infer_norm(s, attr.norm));
 	HG__TRY(hg__want_attr(s, isfinite(attr.alpha), "alpha", (double)attr.alpha, "a finite number"));
 	HG__TRY(hg__want_state(s, X, "X"));
 	HG__TRY(hg__want_equal(s, "X", "rows", s->in[X].rows, "graph", "columns",
@@ -75,11 +93,19 @@ static const double row_power[HG_NORMS] = {1.0, 1.0, 0.0, 0.5, 0.5};
  * column's own degree. */
 static const double col_power[HG_NORMS] = {1.0, 0.0, 1.0, 0.5, 1.0};
 
+/* The largest factor of a normalisation by weights; all others have none above 1. */
+static double factor_of(const hg_graph *graph, hg_norm norm)
+{
+	return hg__norm_is_weighted(norm) ? hg__graph_weighed(graph, norm).factor : 1.0;
+}
+
 /* N of the rows and of the columns: measured on the entries of the graph, or derived from degrees
  * if an operand replaces the entries. */
 static double row_norm(const struct hg__range *r)
 {
 	const hg_norm norm = attr_of(r->node).norm;
+	if (hg__norm_is_weighted(norm))
+		return hg__graph_weighed(r->node->graph, norm).row_sum;
 	if (r->shape[W].present && hg_graph_is_weighted(r->node->graph))
 		return pow((double)r->facts.max_row_degree, row_power[norm]);
 	return norm == HG_NORM_NONE ? r->facts.max_row_sum : r->facts.norm_row_sum[norm];
@@ -88,16 +114,29 @@ static double row_norm(const struct hg__range *r)
 static double col_norm(const struct hg__range *r)
 {
 	const hg_norm norm = attr_of(r->node).norm;
+	if (hg__norm_is_weighted(norm))
+		return hg__graph_weighed(r->node->graph, norm).col_sum;
 	if (r->shape[W].present && hg_graph_is_weighted(r->node->graph))
 		return pow((double)r->facts.max_col_degree, col_power[norm]);
 	return norm == HG_NORM_NONE ? r->facts.max_col_sum : r->facts.norm_col_sum[norm];
+}
+
+/* Scaling the features of each column once, instead of on every edge, is exact except for one
+ * rounding. In f16 this rounding has an absolute error where s X < 2^-14. With s = 1/sqrt(d) this
+ * needs a feature below 2^-14 sqrt(d). With s = 1/d it happens often, and terms that would vanish
+ * one by one matter in a sum. And with s > 1 the scaled feature may not fit f16. */
+static int scale_first(const hg_graph *graph, hg_norm norm, hg_dtype dtype)
+{
+	return dtype == HG_F32 ? norm != HG_NORM_NONE
+	                       : hg__norm_is_root(norm) && factor_of(graph, norm) <= 1.0;
 }
 
 /* Whether s_j X is rounded to f16 first. The error is relative to the sum, and absolute for each
  * term where s_j X is small. */
 static int rounds_first(const struct hg__range *r)
 {
-	return r->shape[X].dtype == HG_F16 && hg__norm_is_root(attr_of(r->node).norm);
+	const hg_dtype dtype = r->shape[X].dtype;
+	return dtype == HG_F16 && scale_first(r->node->graph, attr_of(r->node).norm, dtype);
 }
 
 /* The depth of the sums. Tensor cores may compute those with unit weights. */
@@ -125,7 +164,8 @@ static struct hg__known range(const struct hg__range *r, struct hg__derivation *
 	    .terms = degree,
 	    .mass = operand ? fmin(hg__bound_mul(degree, w), r->in[W].row_sum) : r->facts.max_row_sum,
 	    .entry = entry_of(r, w, r->facts.max_row_sum),
-	    /* r_i, s_j <= 1 */
+	    .factor = factor_of(r->node->graph, attr_of(r->node).norm),
+	    /* r_i, s_j <= 1 if there is an operand */
 	    .norm = operand ? fmin(hg__bound_mul(row_norm(r), w), r->in[W].row_sum) : row_norm(r)};
 	struct hg__known out = hg__at_most(hg__bound_edge_sums(&s, r->in[X].largest, &how->rounding));
 	how->rounding.depth = depth_of(r, degree);
@@ -147,6 +187,7 @@ static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 	                                .mass =
 	                                    operand ? hg__bound_mul(degree, w) : r->facts.max_col_sum,
 	                                .entry = entry_of(r, w, r->facts.max_col_sum),
+	                                .factor = factor_of(r->node->graph, attr_of(r->node).norm),
 	                                .norm = hg__bound_mul(col_norm(r), w)};
 	grad->largest[X] = hg__bound_edge_sums(&s, r->dout, &grad->rounding);
 	grad->depth[X] = depth_of(r, degree);
@@ -191,16 +232,6 @@ hg_status hg__spmm_prepare(const struct hg__call *c)
 	return hg__graph_norm(c->node->graph, attr_of(c->node).norm, &row_scale, &col_scale);
 }
 
-/* Scaling the features of each column once, instead of on every edge, is exact except for one
- * rounding. In f16 this rounding has an absolute error where s X < 2^-14. With s = 1/sqrt(d) this
- * needs a feature below 2^-14 sqrt(d). With s = 1/d it happens often, and terms that would vanish
- * one by one matter in a sum. */
-static int scale_first(const struct hg__call *c)
-{
-	const hg_norm norm = attr_of(c->node).norm;
-	return hg__norm_is_root(norm) || (norm != HG_NORM_NONE && c->in[X].dtype == HG_F32);
-}
-
 /* Runs the aggregation for the result, or for the gradient of X from dy. */
 static hg_status aggregate_of(const struct hg__call *c, int backward, struct hg__mat dy,
                               struct hg__aggregate *a)
@@ -213,7 +244,8 @@ static hg_status aggregate_of(const struct hg__call *c, int backward, struct hg_
 	                            .y = backward ? c->din[X] : c->out,
 	                            .row_scale = backward ? col_scale : row_scale,
 	                            .col_scale = backward ? row_scale : col_scale,
-	                            .scale_first = scale_first(c),
+	                            .scale_first =
+	                                scale_first(c->node->graph, attr.norm, c->in[X].dtype),
 	                            .alpha = backward ? attr.alpha : hg__rescaled(c, X, attr.alpha)};
 	HG__TRY(weights(c, &a->w));
 	a->heads = (int)a->w.cols;
@@ -333,6 +365,9 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"mean", HG_OK, {HG_NORM_RIGHT, 1.0f}, 0, 0, 0, 0, 0},
 	    {"norm both, alpha -0.5", HG_OK, {HG_NORM_BOTH, -0.5f}, 0, 0, 0, 0, 0},
 	    {"norm in", HG_OK, {HG_NORM_IN, 1.0f}, 0, 0, 0, 0, 0},
+	    {"norm weighted", HG_OK, {HG_NORM_WEIGHTED, 1.0f}, 0, 0, 0, 0, 0},
+	    {"norm weighted, alpha -0.5", HG_OK, {HG_NORM_WEIGHTED, -0.5f}, 0, 0, 0, 0, 0},
+	    {"mean by weight", HG_OK, {HG_NORM_WEIGHTED_MEAN, 1.0f}, 0, 0, 0, 0, 0},
 	    {"edge weights, norm in, alpha 2", HG_OK, {HG_NORM_IN, 2.0f}, 1, 0, 0, 0, 0},
 	    {"edge weights", HG_OK, {HG_NORM_NONE, 1.0f}, 1, 0, 0, 0, 0},
 	    {"edge weights, norm both", HG_OK, {HG_NORM_BOTH, 1.0f}, 1, 0, 0, 0, 0},
@@ -348,7 +383,9 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"X has a row too many", HG_ERR_SHAPE, {HG_NORM_NONE, 1.0f}, 0, 1, 0, 0, 0},
 	    {"edge_weight has a row too many", HG_ERR_SHAPE, {HG_NORM_NONE, 1.0f}, 1, 0, 1, 0, 0},
 	    {"X of integers", HG_ERR_DTYPE, {HG_NORM_NONE, 1.0f}, 0, 0, 0, 1, 0},
-	    {"no such norm", HG_ERR_ARG, {(hg_norm)HG_NORMS, 1.0f}, 0, 0, 0, 0, 0},
+	    {"edge weights, norm weighted", HG_ERR_ARG, {HG_NORM_WEIGHTED, 1.0f}, 1, 0, 0, 0, 0},
+	    {"edge weights, mean by weight", HG_ERR_ARG, {HG_NORM_WEIGHTED_MEAN, 1.0f}, 1, 0, 0, 0, 0},
+	    {"no such norm", HG_ERR_ARG, {(hg_norm)HG_NORM_VALUES, 1.0f}, 0, 0, 0, 0, 0},
 	    {"alpha infinite", HG_ERR_ARG, {HG_NORM_NONE, INFINITY}, 0, 0, 0, 0, 0},
 	    {"no graph", HG_ERR_ARG, {HG_NORM_NONE, 1.0f}, 0, 0, 0, 0, 1},
 	};
