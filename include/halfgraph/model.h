@@ -177,7 +177,8 @@ typedef struct hg_model_config {
 	 * default 0.5, gat and gatv2 0.6, sgc 0 */
 	float dropout;
 	/** gcn, sgc, appnp: default HG_NORM_BOTH. On a directed graph that is another model than
-	 * PyTorch Geometric's, which is HG_NORM_IN; hg_model_record logs a warning then */
+	 * PyTorch Geometric's, which is HG_NORM_IN; hg_model_record logs a warning then. With edge
+	 * weights PyTorch Geometric's is HG_NORM_WEIGHTED */
 	hg_norm norm;
 	int eps_learnable;    /**< gin, gine: 1 (default): eps is a parameter; 0: eps = 0 */
 	hg_norm aggregate;    /**< gin, gine: HG_NORM_NONE: sum (default), HG_NORM_RIGHT: mean */

@@ -38,8 +38,9 @@
  * BatchNorm1d, ReLU, Linear fits, with the second BatchNorm1d at its end or outside.
  *
  * What makes a class compute the same: GCNConv (HG_NORM_BOTH on undirected graphs, HG_NORM_IN on
- * others), GATConv(concat = False in the last layer), GATv2Conv likewise, GIN(norm = "batch_norm",
- * jk = "last"), TransformerConv(root_weight = False); self loops are part of the graph here.
+ * others, HG_NORM_WEIGHTED on those with weights), GATConv(concat = False in the last layer),
+ * GATv2Conv likewise, GIN(norm = "batch_norm", jk = "last"), TransformerConv(root_weight = False);
+ * self loops are part of the graph here.
  *
  * Threads   Files: as file.h says.
  * Errors    `message` is as in file.h. */

@@ -21,7 +21,8 @@ static int has_unscaled_sums(const struct hg__remedy_query *q)
 {
 	return is_model(q, "gcn") && is_aggregation(q) &&
 	       !hg__norm_is_root(q->replay->config->model.norm) &&
-	       q->replay->config->model.norm != HG_NORM_RIGHT;
+	       q->replay->config->model.norm != HG_NORM_RIGHT &&
+	       q->replay->config->model.norm != HG_NORM_WEIGHTED_MEAN;
 }
 
 int hg__fit_norm_both(const struct hg__remedy_query *q, char option[HG__OPTION])

@@ -24,8 +24,10 @@ static int set_norm(struct hg__trial_change *change, const char *value)
 	                                   [HG_NORM_LEFT] = "left",
 	                                   [HG_NORM_RIGHT] = "right",
 	                                   [HG_NORM_BOTH] = "both",
-	                                   [HG_NORM_IN] = "in"};
-	for (int i = 0; i < HG_NORMS; i++)
+	                                   [HG_NORM_IN] = "in",
+	                                   [HG_NORM_WEIGHTED] = "weighted",
+	                                   [HG_NORM_WEIGHTED_MEAN] = "weighted-mean"};
+	for (int i = 0; i < HG_NORM_VALUES; i++)
 		if (strcmp(name[i], value) == 0) {
 			change->config.model.norm = (hg_norm)i;
 			return 1;

@@ -22,13 +22,15 @@ struct field {
  * options of hg-train. A NULL ends them. */
 struct words {
 	int least;
-	const char *word[6];
+	const char *word[8];
 };
 static const struct words types = {HG_F16, {"f16", "f32", NULL}},
                           sums = {HG_ACC_F32, {"f32", "f16 in batches", "f16", NULL}},
                           unproved = {HG_UNPROVED_GUARD, {"guard", "promote", "refuse", NULL}},
                           optimizers = {HG_SGD, {"sgd", "adam", "adamw", NULL}},
-                          norms = {HG_NORM_NONE, {"none", "left", "right", "both", "in", NULL}},
+                          norms = {HG_NORM_NONE,
+                                   {"none", "left", "right", "both", "in", "weighted",
+                                    "weighted-mean", NULL}},
                           aggregates = {HG_NORM_NONE, {"sum", "left", "mean", NULL}},
                           readouts = {-1, {"none", "sum", "mean", "max", NULL}},
                           feature_norms = {HG_BATCH_NORM, {"batch", "layer", NULL}},

@@ -33,6 +33,7 @@ struct subject {
 	int graphs; /* 1: a graph task, which reads out by `reduce` from `depths` */
 	hg_reduce reduce;
 	hg_readout_layers depths;
+	hg_norm scaled; /* of sgc; the others take HG_NORM_BOTH */
 };
 
 struct task {
@@ -165,10 +166,9 @@ static int sage_layer(struct task *t, const struct subject *s, const char *name,
 
 static int sgc_layer(struct task *t, const struct subject *s, const char *name, int x, int last)
 {
-	(void)s;
 	int y = product(t, name, "weight", x);
 	for (int k = 0; k < HOPS; k++)
-		y = propagate(t, HG_NORM_BOTH, 1.0, y);
+		y = propagate(t, s->scaled, 1.0, y);
 	return relu_unless(t, last,
 	                   op(t, "bias_add", NULL, cols_of(t, y), y, param(t, name, "bias"), -1));
 }
@@ -413,6 +413,7 @@ static void task_open(struct task *t, const struct subject *s)
 	config.out_heads = OUT_HEADS;
 	config.dropout = config.attention_dropout = 0.0f;
 	config.feature_norm = s->norm;
+	config.norm = s->scaled;
 	config.hops = HOPS;
 	config.readout = s->graphs ? (int)s->reduce : -1;
 	config.readout_layers = s->depths;
@@ -502,14 +503,16 @@ static void model_is_that_of_its_paper(const void *item)
 	task_close(&t);
 }
 
-#define NODE_TASK(model, policy, layers, sparse, norm, loose)                           \
-	{                                                                                   \
-		model, policy, layers, sparse, norm, loose, 0, HG_REDUCE_SUM, HG_READOUT_LAYERS \
+#define SCALED_TASK(model, policy, layers, sparse, norm, loose, scaled)                         \
+	{                                                                                           \
+		model, policy, layers, sparse, norm, loose, 0, HG_REDUCE_SUM, HG_READOUT_LAYERS, scaled \
 	}
+#define NODE_TASK(model, policy, layers, sparse, norm, loose) \
+	SCALED_TASK(model, policy, layers, sparse, norm, loose, HG_NORM_BOTH)
 #define GRAPH_TASK(model, policy, layers, sparse, reduce, depths)                 \
 	{                                                                             \
 		model, policy, layers, sparse, HG_BATCH_NORM, 1.0, 1, HG_REDUCE_##reduce, \
-		    HG_READOUT_##depths                                                   \
+		    HG_READOUT_##depths, HG_NORM_BOTH                                     \
 	}
 
 int main(int argc, char **argv)
@@ -532,6 +535,9 @@ int main(int argc, char **argv)
 	    sgc = NODE_TASK("sgc", "fp32", 2, 0, HG_BATCH_NORM, 0x1p-5),
 	    sgc_half = NODE_TASK("sgc", "fp16", 1, 0, HG_BATCH_NORM, 1.0),
 	    sgc_sparse = NODE_TASK("sgc", "fp32", 1, 1, HG_BATCH_NORM, 0x1p-5),
+	    sgc_weighted = SCALED_TASK("sgc", "fp32", 2, 0, HG_BATCH_NORM, 0x1p-5, HG_NORM_WEIGHTED),
+	    sgc_weighted_half = SCALED_TASK("sgc", "fp16", 1, 0, HG_BATCH_NORM, 1.0, HG_NORM_WEIGHTED),
+	    sgc_mean = SCALED_TASK("sgc", "fp32", 2, 0, HG_BATCH_NORM, 0x1p-5, HG_NORM_WEIGHTED_MEAN),
 	    appnp = NODE_TASK("appnp", "fp32", 2, 0, HG_BATCH_NORM, 0x1p-5),
 	    appnp_half = NODE_TASK("appnp", "fp16", 2, 0, HG_BATCH_NORM, 1.0),
 	    appnp_sparse = NODE_TASK("appnp", "fp32", 2, 1, HG_BATCH_NORM, 0x1p-5),
@@ -566,6 +572,9 @@ int main(int argc, char **argv)
 	    {"sgc", 0, model_is_that_of_its_paper, &sgc},
 	    {"sgc_fp16", 0, model_is_that_of_its_paper, &sgc_half},
 	    {"sgc_sparse", 0, model_is_that_of_its_paper, &sgc_sparse},
+	    {"sgc_weighted", 0, model_is_that_of_its_paper, &sgc_weighted},
+	    {"sgc_weighted_fp16", 0, model_is_that_of_its_paper, &sgc_weighted_half},
+	    {"sgc_weighted_mean", 0, model_is_that_of_its_paper, &sgc_mean},
 	    {"appnp", 0, model_is_that_of_its_paper, &appnp},
 	    {"appnp_fp16", 0, model_is_that_of_its_paper, &appnp_half},
 	    {"appnp_sparse", 0, model_is_that_of_its_paper, &appnp_sparse},

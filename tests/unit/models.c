@@ -380,7 +380,7 @@ static void mistakes_are_refused_by_name(void)
 	for (int k = 0; k < 3; k++) {
 		c = config_of(scaled[k]);
 		c.norm = (hg_norm)7;
-		refuse(&f, c, "norm is 7, expected one of hg_norm (0 to 4)");
+		refuse(&f, c, "norm is 7, expected one of hg_norm (0 to 6)");
 		c = config_of(scaled[k]);
 		c.hops = 1001;
 		if (k > 0)

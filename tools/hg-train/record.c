@@ -110,12 +110,14 @@ const char *record_find(const struct record *r, const char *name)
 static const struct {
 	const char *name;
 	int least;
-	const char *word[6];
+	const char *word[8];
 } words[] = {{"policy.state", HG_F16, {"f16", "f32", NULL}},
              {"policy.accumulate", HG_ACC_F32, {"f32", "f16 in batches", "f16", NULL}},
              {"policy.unproved", HG_UNPROVED_GUARD, {"guard", "promote", "refuse", NULL}},
              {"optim.kind", HG_SGD, {"sgd", "adam", "adamw", NULL}},
-             {"model.norm", HG_NORM_NONE, {"none", "left", "right", "both", "in", NULL}},
+             {"model.norm",
+              HG_NORM_NONE,
+              {"none", "left", "right", "both", "in", "weighted", "weighted-mean", NULL}},
              {"model.aggregate", HG_NORM_NONE, {"sum", "left", "mean", NULL}},
              {"model.readout", -1, {"none", "sum", "mean", "max", NULL}},
              {"model.feature_norm", HG_BATCH_NORM, {"batch", "layer", NULL}},

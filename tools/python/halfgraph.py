@@ -252,7 +252,15 @@ STRUCTS = [kind for name, kind in list(globals().items()) if name.startswith("hg
 
 _DEVICES = {"auto": 0, "cpu": 1, "cuda": 2}
 _WORDS = {
-    "norm": {"none": 0, "left": 1, "right": 2, "both": 3, "in": 4},
+    "norm": {
+        "none": 0,
+        "left": 1,
+        "right": 2,
+        "both": 3,
+        "in": 4,
+        "weighted": 5,
+        "weighted-mean": 6,
+    },
     "aggregate": {"sum": 0, "mean": 2},
     "readout": {"none": -1, "sum": 0, "mean": 1, "max": 2},
     "readout_layers": {"layers": 0, "last": 1, "all": 2},

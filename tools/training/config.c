@@ -39,9 +39,9 @@ static hg_status policy_make(const struct training *t, hg_policy *policy)
 
 static void model_make(const struct training *t, hg_model_config *model)
 {
-	static const char *const norms[] = {"none", "left", "right", "both", "in"},
-	                         *const reductions[] = {"sum", "mean", "max"},
-	                         *const depths[] = {"layers", "last", "all"};
+	static const char *const
+	    norms[] = {"none", "left", "right", "both", "in", "weighted", "weighted-mean"},
+	    *const reductions[] = {"sum", "mean", "max"}, *const depths[] = {"layers", "last", "all"};
 	training_set_int(&model->layers, t->layers);
 	training_set_int(&model->hidden, t->hidden);
 	training_set_int(&model->heads, t->heads);
@@ -52,7 +52,7 @@ static void model_make(const struct training *t, hg_model_config *model)
 	training_set_float(&model->lambda, t->lambda);
 	training_set_float(&model->teleport, t->teleport);
 	if (t->norm)
-		model->norm = (hg_norm)index_of_choice(t->norm, norms, 5);
+		model->norm = (hg_norm)index_of_choice(t->norm, norms, HG_NORM_VALUES);
 	if (t->aggregate)
 		model->aggregate = strcmp(t->aggregate, "mean") == 0 ? HG_NORM_RIGHT : HG_NORM_NONE;
 	if (t->feature_norm)

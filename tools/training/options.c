@@ -67,8 +67,11 @@ const struct tool_option training_options[] = {
     {"--norm", "NAME",
      "divide by the in-degree (right), by the out-degree (left), by the root of both (both, "
      "default), by the root of the in-degrees of both ends (in, as PyTorch Geometric does; the "
-     "same as both if the graph is symmetric), or not (none)",
-     AT(norm), TOOL_WORD("none|left|right|both|in"), .only = "gcn sgc appnp"},
+     "same as both if the graph is symmetric), by sums of edge weights instead of numbers of edges "
+     "(weighted: the root of those of both ends, as PyTorch Geometric does with edge weights; "
+     "weighted-mean: that of the row), or not (none)",
+     AT(norm), TOOL_WORD("none|left|right|both|in|weighted|weighted-mean"),
+     .only = "gcn sgc appnp"},
     {"--aggregate", "NAME", "sum (default) or mean of the neighbours", AT(aggregate),
      TOOL_WORD("sum|mean"), .only = "gin gine"},
     {"--lambda", "X", "fixed factor on the neighbours' sum (1)", AT(lambda), TOOL_REAL(-1e30, 1e30),

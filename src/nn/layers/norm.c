@@ -7,9 +7,9 @@
 
 hg_status hg__norm_check(hg_context *ctx, const hg_model_config *config)
 {
-	if (config->norm < HG_NORM_NONE || config->norm > HG_NORM_IN)
-		return hg__fail(ctx, HG_ERR_ARG, "%s: norm is %d, expected one of hg_norm (0 to 4)",
-		                config->name, (int)config->norm);
+	if (config->norm < HG_NORM_NONE || config->norm >= HG_NORM_VALUES)
+		return hg__fail(ctx, HG_ERR_ARG, "%s: norm is %d, expected one of hg_norm (0 to %d)",
+		                config->name, (int)config->norm, HG_NORM_VALUES - 1);
 	return HG_OK;
 }
 
