@@ -162,6 +162,7 @@ static void put_line(struct bench *b, struct json *j)
 
 static void write_json(struct bench *b, const struct result *r)
 {
+	static const char *const norm[] = {"none", "left", "right", "both", "in"};
 	struct json j;
 	describe(b, &j, r->op, r->variant);
 	if (r->precision)
@@ -170,7 +171,7 @@ static void write_json(struct bench *b, const struct result *r)
 		json_integer(&j, "features", r->features);
 	if (r->heads)
 		json_integer(&j, "heads", r->heads);
-	json_text(&j, "norm", (const char *const[]){"none", "left", "right", "both"}[b->options.norm]);
+	json_text(&j, "norm", norm[b->options.norm]);
 	json_integer(&j, "weights", b->options.weights);
 	json_number(&j, "ms", r->ms.median);
 	json_number(&j, "ms_min", r->ms.least);
