@@ -14,6 +14,7 @@ size_t hg__padded_array_bytes(const struct hg__padded *p, const struct hg__shape
 	switch (array) {
 	case HG__PADDED_ROWPTR:
 	case HG__PADDED_ROWPTR_T:
+	case HG__PADDED_X_ROWPTR:
 		return (nodes + 1) * sizeof(int64_t);
 	case HG__PADDED_WEIGHT_F16:
 		return edges * sizeof(hg_half);
@@ -31,7 +32,7 @@ size_t hg__padded_array_bytes(const struct hg__padded *p, const struct hg__shape
 	default:
 		break;
 	}
-	if (array < HG__PADDED_ROW) /* factors and ids */
+	if (array < HG__PADDED_ROW) /* factors, ids and numbers of rows */
 		return nodes * sizeof(float);
 	const struct hg__table *row = &p->all->row[array - HG__PADDED_ROW];
 	return table_bytes(row, row->dtype, s->graphs);
@@ -52,6 +53,12 @@ struct hg__layout hg__padded_lay_out(const struct hg__padded *p, const struct hg
 size_t hg__padded_bytes(const struct hg__padded *p, const struct hg__shape_of_batch *s)
 {
 	return hg__padded_lay_out(p, s).bytes;
+}
+
+size_t hg__padded_filled(const struct hg__padded *p, const struct hg__shape_of_batch *s)
+{
+	const struct hg__layout l = hg__padded_lay_out(p, s);
+	return p->distinct ? l.at[HG__PADDED_X] : l.bytes;
 }
 
 void *hg__padded_array(const struct hg__padded *p, const struct hg__layout *l, void *block,
@@ -97,6 +104,8 @@ hg_status hg__padded_open(const struct hg__padded *p, const struct hg__shape_of_
 	out->x = view_of(p, &l, block, HG__PADDED_X, s->nodes, all->features, p->x_dtype);
 	out->edge_x =
 	    view_of(p, &l, block, HG__PADDED_EDGE_X, s->edges, all->edge.cols, all->edge.dtype);
+	out->x_row = hg__padded_array(p, &l, block, HG__PADDED_X_ROW);
+	out->x_rowptr = hg__padded_array(p, &l, block, HG__PADDED_X_ROWPTR);
 	out->batch = (hg_batch){.size = sizeof out->batch, .graphs = s->graphs};
 	out->batch.input = (hg_model_input){.size = sizeof out->batch.input,
 	                                    .graph = out->graph,

@@ -109,25 +109,59 @@ static void fill_weights(const struct filling *f, float *weight, hg_half *half)
 	}
 }
 
-/* Sparse features, as dense rows. */
-static void fill_dense(const struct filling *f, char *to)
+/* Sparse features, as a dense row. */
+static void scatter_row(const struct hg__padded *p, int64_t node, char *to)
 {
-	const struct hg__host_csr *from = &f->p->all->sparse;
-	const int64_t ld = hg__leading(f->p->all->features);
-	int64_t row = 0;
+	const struct hg__host_csr *from = &p->all->sparse;
+	for (int64_t e = from->rowptr[node]; e < from->rowptr[node + 1]; e++) {
+		const float value = from->weight ? from->weight[e] : 1.0f;
+		if (p->x_dtype == HG_F16)
+			((hg_half *)(void *)to)[from->col[e]] = hg_half_from_float(value);
+		else
+			((float *)(void *)to)[from->col[e]] = value;
+	}
+}
+
+void hg__padded_row(const struct hg__padded *p, int64_t node, char *to)
+{
+	const size_t size = hg_dtype_size(p->x_dtype), bytes = (size_t)p->all->features * size;
+	memset(to, 0, (size_t)hg__leading(p->all->features) * size);
+	if (p->all->is_sparse)
+		scatter_row(p, node, to);
+	else if (bytes)
+		memcpy(to, (const char *)p->all->dense.data.data + (size_t)node * bytes, bytes);
+}
+
+static void fill_sparse(const struct filling *f, char *to)
+{
+	const size_t pitch = (size_t)hg__leading(f->p->all->features) * hg_dtype_size(f->p->x_dtype);
 	memset(to, 0, hg__padded_array_bytes(f->p, f->shape, HG__PADDED_X));
 	for (int64_t k = 0; k < f->shape->graphs; k++) {
 		const struct place p = place_of(f, k);
-		for (int64_t i = p.node; i < p.node + p.nodes; i++, row++)
-			for (int64_t e = from->rowptr[i]; e < from->rowptr[i + 1]; e++) {
-				const float value = from->weight ? from->weight[e] : 1.0f;
-				const int64_t at = row * ld + from->col[e];
-				if (f->p->x_dtype == HG_F16)
-					((hg_half *)(void *)to)[at] = hg_half_from_float(value);
-				else
-					((float *)(void *)to)[at] = value;
-			}
+		for (int64_t i = 0; i < p.nodes; i++, to += pitch)
+			scatter_row(f->p, p.node + i, to);
 	}
+}
+
+/* The rows of the table that the nodes have. Those of the padding are zeros, the last one. */
+static void fill_shared(const struct filling *f, int32_t *row, int64_t *rowptr)
+{
+	fill_rows(f, 0, f->p->row_of.data, sizeof *row, sizeof *row, (char *)row);
+	for (int64_t i = f->nodes; i < f->shape->nodes; i++)
+		row[i] = (int32_t)f->p->distinct;
+	for (int64_t i = 0; i <= f->shape->nodes; i++)
+		rowptr[i] = i;
+}
+
+static void fill_features(const struct filling *f)
+{
+	const hg_batches *all = f->p->all;
+	if (f->p->distinct)
+		fill_shared(f, array_of(f, HG__PADDED_X_ROW), array_of(f, HG__PADDED_X_ROWPTR));
+	else if (all->is_sparse)
+		fill_sparse(f, array_of(f, HG__PADDED_X));
+	else
+		fill_table(f, 0, &all->dense, array_of(f, HG__PADDED_X));
 }
 
 static void fill_graphs(const struct filling *f)
@@ -176,10 +210,7 @@ void hg__padded_fill(const struct hg__padded *p, const struct hg__shape_of_batch
 			fill_rows(&f, 0, p->factor[k].data, sizeof(float), sizeof(float),
 			          array_of(&f, HG__PADDED_INVERSE_ROW + k));
 	fill_graphs(&f);
-	if (all->is_sparse)
-		fill_dense(&f, array_of(&f, HG__PADDED_X));
-	else
-		fill_table(&f, 0, &all->dense, array_of(&f, HG__PADDED_X));
+	fill_features(&f);
 	if (array_of(&f, HG__PADDED_EDGE_X))
 		fill_table(&f, 1, &all->edge, array_of(&f, HG__PADDED_EDGE_X));
 	for (int k = 0; k < HG_BATCH_ROWS; k++)

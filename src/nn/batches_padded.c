@@ -1,5 +1,5 @@
 /* What all padded batches of a dataset share, and which datasets have them. */
-#include "nn/batches_padded.h"
+#include "nn/batches_block.h"
 
 #include <math.h>
 #include <string.h>
@@ -215,6 +215,7 @@ hg_status hg__padded_init(struct hg__padded *p, const hg_batches *all, const hg_
 	HG__TRY(factors(p));
 	if (p->needs >> HG__PADDED_WEIGHT_F16 & 1u)
 		HG__TRY(narrow_weights(p));
+	HG__TRY(hg__padded_share(p));
 	return count_what_counts(p, labels, mask);
 }
 
@@ -231,9 +232,9 @@ void hg__padded_fini(struct hg__padded *p)
 {
 	if (!p->all)
 		return;
-	struct hg__buffer *const buffers[] = {&p->rowptr_t,   &p->col_t,     &p->edge_t,
-	                                      &p->weight_f16, &p->counted,   &p->factor[0],
-	                                      &p->factor[1],  &p->factor[2], &p->factor[3]};
+	struct hg__buffer *const buffers[] = {
+	    &p->rowptr_t,  &p->col_t,     &p->edge_t,    &p->weight_f16, &p->counted, &p->factor[0],
+	    &p->factor[1], &p->factor[2], &p->factor[3], &p->table,      &p->row_of};
 	for (size_t k = 0; k < sizeof buffers / sizeof *buffers; k++)
 		hg__buffer_free(p->all->ctx, buffers[k]);
 	*p = (struct hg__padded){.all = NULL};

@@ -22,7 +22,8 @@ struct hg__shape_of_batch {
 	int64_t nodes, edges, graphs;
 };
 
-/* The arrays of a block. */
+/* The arrays of a block. The features are the last, so that a block whose features the device makes
+ * (batches_shared.c) is copied up to them. */
 enum hg__padded_array {
 	HG__PADDED_ROWPTR,
 	HG__PADDED_COL,
@@ -37,10 +38,12 @@ enum hg__padded_array {
 	HG__PADDED_ROOT_COL,
 	HG__PADDED_PTR,
 	HG__PADDED_ID,
-	HG__PADDED_X,
+	HG__PADDED_X_ROW,    /* int32 [nodes]: rows of hg__padded.table */
+	HG__PADDED_X_ROWPTR, /* int64 [nodes + 1]: 0, 1, 2 and so on */
 	HG__PADDED_EDGE_X,
 	HG__PADDED_ROW,
-	HG__PADDED_ARRAYS = HG__PADDED_ROW + HG_BATCH_ROWS
+	HG__PADDED_X = HG__PADDED_ROW + HG_BATCH_ROWS,
+	HG__PADDED_ARRAYS
 };
 
 /* What all padded batches of a dataset share. */
@@ -55,8 +58,12 @@ struct hg__padded {
 	 * graph. A buffer that is not needed is empty. */
 	struct hg__buffer rowptr_t, col_t, edge_t, weight_f16; /* int64, int32, uint32, f16 */
 	struct hg__buffer factor[4]; /* f32: as HG__PADDED_INVERSE_ROW and the arrays after it */
-	struct hg__buffer counted;   /* int64 [graphs]: what counts in the loss of each graph */
-	int64_t least_counted;       /* of the graphs that take part, at least 1 */
+	/* Where few rows of the features differ: these rows and one of zeros, on the device, and which
+	 * of them each node has, on the host. 0: a batch brings its rows. */
+	int64_t distinct;
+	struct hg__buffer table, row_of; /* x_dtype [distinct + 1, leading], int32 [nodes] */
+	struct hg__buffer counted;       /* int64 [graphs]: what counts in the loss of each graph */
+	int64_t least_counted;           /* of the graphs that take part, at least 1 */
 };
 
 /* Why padded batches are no use for this dataset; NULL: they are. state: the type in which dense
@@ -72,13 +79,15 @@ void hg__padded_fini(struct hg__padded *padded);
 /* The nodes and edges of a batch of these graphs, without padding. */
 void hg__padded_live(const hg_batches *all, const int64_t *graph, int64_t graphs, int64_t *nodes,
                      int64_t *edges);
-/* The shape of a batch of these graphs, the bytes of its block, and what counts in its loss. */
+/* The shape of a batch of these graphs, the bytes of its block on the device and of what the host
+ * fills of it, and what counts in its loss. */
 struct hg__shape_of_batch hg__padded_shape(const struct hg__padded *padded, const int64_t *graph,
                                            int64_t graphs);
 size_t hg__padded_bytes(const struct hg__padded *padded, const struct hg__shape_of_batch *shape);
+size_t hg__padded_filled(const struct hg__padded *padded, const struct hg__shape_of_batch *shape);
 int64_t hg__padded_counted(const struct hg__padded *padded, const int64_t *graph, int64_t graphs);
-/* Fills every byte of a block that kernels read. Safe on any thread: it only reads what is shared,
- * allocates nothing and cannot fail. */
+/* Fills every byte of a block that kernels read: its first hg__padded_filled bytes. Safe on any
+ * thread: it only reads what is shared, allocates nothing and cannot fail. */
 void hg__padded_fill(const struct hg__padded *padded, const struct hg__shape_of_batch *shape,
                      const int64_t *graph, void *block);
 
@@ -87,12 +96,18 @@ struct hg__padded_batch {
 	struct hg__shape_of_batch shape;
 	hg_graph *graph;
 	hg_tensor x, edge_x, row[HG_BATCH_ROWS]; /* views; absent ones are not used */
-	hg_batch batch;                          /* the same as tapes are recorded on it */
+	const int32_t *x_row;                    /* device; NULL: the block brings the features */
+	const int64_t *x_rowptr;
+	hg_batch batch; /* the same as tapes are recorded on it */
 };
 HG_NODISCARD hg_status hg__padded_open(const struct hg__padded *padded,
                                        const struct hg__shape_of_batch *shape, void *block,
                                        struct hg__padded_batch *batch);
 void hg__padded_close(struct hg__padded_batch *batch);
+/* Queues what the device makes of a block that was copied: the features, where the block has only
+ * numbers of rows. */
+HG_NODISCARD hg_status hg__padded_complete(const struct hg__padded *padded,
+                                           const struct hg__padded_batch *batch);
 
 HG_EXTERN_C_END
 #endif

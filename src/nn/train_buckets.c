@@ -214,6 +214,7 @@ hg_status hg__train_bucket_begin(hg_train *t, int64_t epoch, int64_t k)
 	b->counted = batch->counted;
 	HG__TRY(put_in_place(t, &batch->shape));
 	HG__TRY(hg__staged_copy(t->ctx, batch, b->block.data));
+	HG__TRY(hg__padded_complete(&b->padded, &b->current->batch));
 	if (hg__staged_runs_ahead(&b->staged) && k + 1 < hg__train_steps(t))
 		HG__TRY(ask(t, epoch, k + 1));
 	return tape_take(t);

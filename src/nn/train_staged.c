@@ -36,7 +36,7 @@ hg_status hg__staged_ask(struct hg__staged *s, const struct hg__padded *padded, 
 	struct hg__staged_batch *to = &s->batch[k % 2];
 	to->shape = hg__padded_shape(padded, graph, graphs);
 	to->counted = hg__padded_counted(padded, graph, graphs);
-	to->bytes = hg__padded_bytes(padded, &to->shape);
+	to->bytes = hg__padded_filled(padded, &to->shape);
 	HG__TRY(host_grow(padded->all->ctx, to->bytes, &to->block));
 	const struct hg__staging staging = {padded, to->shape, graph, to->block.data};
 	hg__stager_ask(&s->stager, &staging);

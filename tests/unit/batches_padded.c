@@ -145,6 +145,7 @@ static void block_open(struct block *k, hg_context *ctx, const hg_batches *all,
 	hg__padded_fill(&k->padded, &shape, batch->graph, k->host.data);
 	CHECK_OK(hg__buffer_upload(ctx, (int64_t)bytes, 1, k->host.data, "block", &k->device));
 	CHECK_OK(hg__padded_open(&k->padded, &shape, k->device.data, &k->batch));
+	CHECK_OK(hg__padded_complete(&k->padded, &k->batch));
 }
 
 static void block_close(struct block *k, hg_context *ctx)

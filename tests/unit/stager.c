@@ -48,14 +48,14 @@ static void stage_epoch(hg_context *ctx, const struct hg__padded *padded, hg_bat
 			next->graph = graph;
 			next->shape = hg__padded_shape(padded, graph, graphs);
 			hg__buffer_free(ctx, &block[k % 2]);
-			CHECK_OK(hg__buffer_pinned(ctx, hg__padded_bytes(padded, &next->shape), "block",
+			CHECK_OK(hg__buffer_pinned(ctx, hg__padded_filled(padded, &next->shape), "block",
 			                           &block[k % 2]));
 			memset(block[k % 2].data, 0, block[k % 2].bytes);
 			next->block = block[k % 2].data;
 			hg__stager_ask(&stager, next);
 		}
 		if (k > 0)
-			append(bytes, done->block, hg__padded_bytes(padded, &done->shape));
+			append(bytes, done->block, hg__padded_filled(padded, &done->shape));
 	}
 	hg__stager_end(&stager);
 	hg__stager_end(&stager); /* there is none any more */
