@@ -53,6 +53,9 @@ expect 0 "steps LOST; .* results stored x 2^-k" epoch $fast --model gin --layers
   --lambda 200 --json "$scratch/outgrown.json"
 expect 0 "sparse features" step --device cpu --threads 2 --repeat 2 --hidden 8 --json \
   "$scratch/all.json"
+for pass in forward backward optimiser; do
+	grep -q "^pass  *gcn $pass .*% of the step" "$scratch/out" || fail "step: no pass gcn $pass"
+done
 expect 0 "readout" ops $fast --features 8 --precision fp16,fp32 --json "$scratch/all.json"
 expect 0 "spmm" spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --json \
   "$scratch/all.json"

@@ -7,11 +7,13 @@
 #include "halfgraph/step.h"
 #include "memory.h"
 #include "nn/train.h"
+#include "passes.h"
+#include "repeat.h"
 
 /* hg-bench epoch, step: whole training epochs (forward, loss, backward, Adam) as hg_train runs
- * them, on the tapes that it has after every result that overflowed was replanned. Then one more
- * epoch runs with a time stamp after every op node, for the time of each op. The peak of device
- * memory is reported beside the tape's plan. */
+ * them, on the tapes that it has after every result that overflowed was replanned. Then its passes
+ * are measured apart, and one more epoch runs with a time stamp after every op node, for the time
+ * of each op. The peak of device memory is reported beside the tape's plan. */
 
 #define WARM_UPS 3
 
@@ -82,54 +84,10 @@ static hg_status inputs_make(struct bench *b, int64_t width, int64_t targets, st
 	           : dense_make(b, width, &in->x);
 }
 
-/* ---- the time of a step ---- */
-
-/* A sample is as many steps as take about 20 ms, in one call, so that steps of a small graph are
- * launched together. It is timed by the host's clock from an idle device to an idle device, so that
- * everything counts. */
-#define SAMPLE_MS 20.0
-
-static hg_status steps_time(struct bench *b, struct marks *marks, hg_step *step, int64_t count,
-                            double *ms)
+/* For repeat_measure. */
+static hg_status steps_run(void *step, int64_t count)
 {
-	HG__TRY(hg_context_synchronize(b->ctx));
-	HG__TRY(device_host.mark(b->ctx, marks, 0));
-	HG__TRY(hg_step_run(step, count));
-	HG__TRY(hg_context_synchronize(b->ctx));
-	HG__TRY(device_host.mark(b->ctx, marks, 1));
-	HG__TRY(device_host.elapsed(b->ctx, marks, 0, 1, ms));
-	*ms /= (double)count;
-	return HG_OK;
-}
-
-static hg_status steps_sample(struct bench *b, struct marks *marks, hg_step *step, double *ms)
-{
-	double one = 0;
-	/* Runs of growing length, so that launches of several steps are captured, and results that
-	 * outgrow fp16 after some steps are stored as a user gets them. Steps that take half a second
-	 * are few in a training run. */
-	for (int i = 0; i < WARM_UPS; i++)
-		HG__TRY(steps_time(b, marks, step, one < 500.0 ? (int64_t)1 << (3 * i) : 1, &one));
-	const int64_t count = one < SAMPLE_MS ? (int64_t)(SAMPLE_MS / fmax(one, 0.002)) + 1 : 1;
-	for (int64_t i = 0; i < b->options.repeat; i++)
-		HG__TRY(steps_time(b, marks, step, count, &ms[i]));
-	return HG_OK;
-}
-
-static hg_status steps_measure(struct bench *b, hg_step *step, struct timing *timing)
-{
-	struct marks *marks = NULL;
-	double *ms = calloc((size_t)b->options.repeat, sizeof *ms);
-	hg_status status = ms ? device_host.marks_create(b->ctx, 2, &marks)
-	                      : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld samples",
-	                                 (long long)b->options.repeat);
-	if (status == HG_OK)
-		status = steps_sample(b, marks, step, ms);
-	if (status == HG_OK)
-		*timing = timing_of(ms, (int)b->options.repeat);
-	device_host.marks_free(marks);
-	free(ms);
-	return status;
+	return hg_step_run(step, count);
 }
 
 /* ---- the time of each op ---- */
@@ -334,7 +292,7 @@ static hg_status round_measure(struct bench *b, hg_train *train, struct outcome 
 	HG__TRY(hg_train_run(train, &o->report));
 	o->lost += o->report.steps_skipped;
 	HG__TRY(hg_optim_info(train->optim, &before));
-	HG__TRY(steps_measure(b, train->step, ms));
+	HG__TRY(repeat_measure(b, steps_run, train->step, ms));
 	HG__TRY(hg_step_read(train->step, 0, &o->loss, &after));
 	*settled = ends_well(b, &after) || ++o->rounds > 2 * (int64_t)train->tape->recording.entries;
 	o->lost += *settled ? after.skipped - before.skipped : 0;
@@ -351,6 +309,8 @@ static hg_status train_measure(struct bench *b, const char *model, hg_train *tra
 	HG__TRY(outcome_get(b, train, in, &outcome));
 	outcome_report(b, model, &ms, &outcome, in->x_sparse != NULL);
 	memory_report(b, model, &outcome.plan, outcome.peak);
+	HG__TRY(passes_report(b, model, train, &ms,
+	                      outcome.launch.captured ? outcome.launch.per_launch : 0));
 	return profile(b, train, ms.median);
 }
 

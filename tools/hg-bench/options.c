@@ -92,7 +92,7 @@ const struct tool_row command_names[COMMANDS] = {
     {"edge-softmax", "softmax over the edges of each row, forward and backward"},
     {"attention",
      "aggregation by a softmax of scores, forward and backward, beside as many gathers"},
-    {"epoch", "whole training epochs: time, time of each op, memory beside the plan"},
+    {"epoch", "whole training epochs: time, time of each pass and op, memory beside the plan"},
     {"step", "the same where a step is short: on cora-like, many steps a sample"},
     {"convert", "a list of edges in any order becomes a graph, in device memory"},
     {"ops", "every op of the library on its first sample, forward and backward (its results are "
