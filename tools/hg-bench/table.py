@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The tables of figures from the JSON lines of hg-bench and of tools/peers/pyg_epoch.py and
-attention.py.
+"""The tables of figures from the JSON lines of hg-bench and of tools/peers/pyg_epoch.py,
+attention.py and molecules.py.
 
     python3 tools/hg-bench/table.py results/*.json    print the tables
     ... --into docs/benchmarks.md     put them between the two marker lines of that file
@@ -304,7 +304,7 @@ def epochs(rows, deep=False):
     """
     groups = {}
     for row in rows:
-        if row["op"] == "epoch" and (row.get("layers") == DEEP) == deep:
+        if row["op"] == "epoch" and row.get("layers", 2) == (DEEP if deep else 2):
             graph = row["graph"] + ("" if order(row) == "original" else f", {order(row)} order")
             groups.setdefault((graph, row["variant"].split()[0]), []).append(row)
     body = []
@@ -317,6 +317,40 @@ def epochs(rows, deep=False):
         body.append([graph, model, *map(epoch_cell, kinds), figure(faster)])
     head = ["graph", "model", "HalfGraph fp16", "HalfGraph fp32", "PyG fp32", "PyG AMP"]
     return table([*head, "faster by"], body) if body else ""
+
+
+def passes(rows):
+    """One line for each model whose passes were measured apart: forward, backward and whole step
+    here in fp16, and of the form of PyTorch Geometric with the least step.
+    """
+    groups = {}
+    for row in rows:
+        if row["op"] in ("pass", "step", "epoch") and row.get("ms") and order(row) == "original":
+            words = row["variant"].split()
+            case = row["graph"], words[0], row.get("layers") or 2, row.get("features") or 0
+            form = row.get("peer"), row["precision"], "compiled" in words
+            times = groups.setdefault(case, {}).setdefault(form, {})
+            times[words[1] if row["op"] == "pass" else "step"] = row["ms"]
+    body = []
+    for (graph, model, layers, width), forms in sorted(groups.items()):
+        apart = {k: of for k, of in forms.items() if "forward" in of and "step" in of}
+        peers = [(of["step"], k) for k, of in apart.items() if k[0] == "pyg"]
+        own, best = apart.get((None, "fp16", False), {}), min(peers)[1] if peers else None
+        if not own and not best:
+            continue
+        peer = apart.get(best, {})
+        cells = [
+            [figure(of.get(which), 3) for which in ("forward", "backward", "step")]
+            for of in (own, peer)
+        ]
+        words = f'{best[1]}{" compiled" if best[2] else ""}' if best else "-"
+        body.append(
+            [graph, model, str(layers), str(width), *cells[0], words, *cells[1]]
+            + [figure(ratio(peer.get("step"), own.get("step")))]
+        )
+    times = ["forward, ms", "backward, ms", "step, ms"]
+    head = ["graph", "model", "layers", "F", *times, "best PyG", *times, "faster by"]
+    return table(head, body) if body else ""
 
 
 CHANGES = ("separate", "by rows", "without tiles")
@@ -517,6 +551,7 @@ def page(rows):
             "dense features:",
             epochs(rows, deep=True),
         ),
+        ("Passes of a training step:", passes(rows)),
     ):
         if text:
             parts.append(f"{title}\n\n{text}\n")
