@@ -19,52 +19,80 @@
 /* Rows that differ, by their hash, with open addressing. */
 struct found {
 	int64_t most, count;
-	size_t places;         /* a power of two, more than twice `most` */
-	struct hg__buffer at;  /* int32 [places]: 1 + the number of a row; 0: free */
-	struct hg__buffer row; /* x_dtype [most + 1, leading] */
-	size_t pitch;
+	size_t places;           /* a power of two, more than twice `most` */
+	struct hg__buffer at;    /* int32 [places]: 1 + the number of a row; 0: free */
+	struct hg__buffer first; /* int64 [most + 1]: the first node that has a row */
 };
 
-static const char *row_at(const struct found *f, int64_t k)
+/* The features of a node as they are stored: a dense row, or columns and values. */
+struct stored {
+	const void *part[2];
+	size_t bytes[2];
+};
+
+static struct stored stored_of(const hg_batches *all, int64_t node)
 {
-	return (const char *)f->row.data + (size_t)k * f->pitch;
+	const struct hg__host_csr *x = &all->sparse;
+	if (!all->is_sparse) {
+		const size_t pitch = (size_t)all->features * hg_dtype_size(all->dense.dtype);
+		const char *row = (const char *)all->dense.data.data + (size_t)node * pitch;
+		return (struct stored){{row, NULL}, {pitch, 0}};
+	}
+	const int64_t e = x->rowptr[node];
+	const size_t count = (size_t)(x->rowptr[node + 1] - e);
+	return (struct stored){{count ? x->col + e : NULL, x->weight && count ? x->weight + e : NULL},
+	                       {count * sizeof *x->col, x->weight ? count * sizeof *x->weight : 0}};
 }
 
-/* Rows are compared by 8 bytes (a row of that length is a multiple of 16), so that many columns do
- * not take long. */
-static uint64_t hash_of(const char *row, size_t bytes)
+static int same(const struct stored *a, const struct stored *b)
+{
+	for (int k = 0; k < 2; k++)
+		if (a->bytes[k] != b->bytes[k] ||
+		    (a->bytes[k] && memcmp(a->part[k], b->part[k], a->bytes[k]) != 0))
+			return 0;
+	return 1;
+}
+
+/* FNV-1a of pieces of 8 bytes, so that many columns do not take long. Its upper bits, which depend
+ * on all others, are folded into the lower ones, which choose a place. */
+static uint64_t hash_of(const struct stored *s)
 {
 	uint64_t hash = HG__FNV_BEGIN;
-	for (size_t k = 0; k < bytes; k += sizeof(uint64_t)) {
-		uint64_t piece;
-		memcpy(&piece, row + k, sizeof piece);
-		hash = (hash ^ piece) * UINT64_C(0x100000001B3);
-		hash ^= hash >> 32;
-	}
+	for (int k = 0; k < 2; k++)
+		for (size_t at = 0; at < s->bytes[k]; at += sizeof(uint64_t)) {
+			const size_t left = s->bytes[k] - at;
+			uint64_t piece = 0;
+			memcpy(&piece, (const char *)s->part[k] + at,
+			       left < sizeof piece ? left : sizeof piece);
+			hash = (hash ^ piece) * UINT64_C(0x100000001B3);
+			hash ^= hash >> 32;
+		}
 	return hash;
 }
 
-/* The number of the row that lies behind the last one; a new one if none is equal to it. */
-static int64_t number_of(struct found *f)
+/* The number of the row of a node; a new one if none is equal to it. */
+static int64_t number_of(const hg_batches *all, struct found *f, int64_t node)
 {
 	int32_t *at = f->at.data;
-	const char *row = row_at(f, f->count);
-	size_t place = (size_t)hash_of(row, f->pitch) & (f->places - 1);
-	for (; at[place]; place = (place + 1) & (f->places - 1))
-		if (memcmp(row_at(f, at[place] - 1), row, f->pitch) == 0)
+	int64_t *first = f->first.data;
+	const struct stored row = stored_of(all, node);
+	size_t place = (size_t)hash_of(&row) & (f->places - 1);
+	for (; at[place]; place = (place + 1) & (f->places - 1)) {
+		const struct stored other = stored_of(all, first[at[place] - 1]);
+		if (same(&row, &other))
 			return at[place] - 1;
+	}
+	first[f->count] = node;
 	at[place] = (int32_t)++f->count;
 	return f->count - 1;
 }
 
 /* Numbers the rows of all nodes. 0: more than `most` of them differ. */
-static int rows_number(const struct hg__padded *p, struct found *f)
+static int rows_number(const hg_batches *all, struct found *f, int32_t *row_of)
 {
-	const int64_t nodes = ((const int64_t *)p->all->ptr.data)[p->all->graphs];
-	int32_t *row_of = p->row_of.data;
+	const int64_t nodes = ((const int64_t *)all->ptr.data)[all->graphs];
 	for (int64_t i = 0; i < nodes; i++) {
-		hg__padded_row(p, i, (char *)f->row.data + (size_t)f->count * f->pitch);
-		row_of[i] = (int32_t)number_of(f);
+		row_of[i] = (int32_t)number_of(all, f, i);
 		if (f->count > f->most)
 			return 0;
 	}
@@ -77,7 +105,24 @@ static hg_status found_init(hg_context *ctx, struct found *f)
 	while (f->places <= 2 * (size_t)f->most)
 		f->places *= 2;
 	HG__TRY(hg__buffer_host(ctx, (int64_t)f->places, sizeof(int32_t), "batches: rows", &f->at));
-	return hg__buffer_host(ctx, f->most + 1, f->pitch, "batches: rows that differ", &f->row);
+	return hg__buffer_host(ctx, f->most + 1, sizeof(int64_t), "batches: rows that differ",
+	                       &f->first);
+}
+
+/* The rows that differ, and zeros behind them. */
+static hg_status table_make(struct hg__padded *p, const struct found *f)
+{
+	hg_context *ctx = p->all->ctx;
+	const size_t pitch = (size_t)hg__leading(p->all->features) * hg_dtype_size(p->x_dtype);
+	struct hg__buffer host = {0};
+	HG__TRY(hg__buffer_host(ctx, f->count + 1, pitch, "batches: features", &host));
+	for (int64_t k = 0; k < f->count; k++)
+		hg__padded_row(p, ((const int64_t *)f->first.data)[k],
+		               (char *)host.data + (size_t)k * pitch);
+	const hg_status status =
+	    hg__buffer_upload(ctx, f->count + 1, pitch, host.data, "batches: features", &p->table);
+	hg__buffer_free(ctx, &host);
+	return status;
 }
 
 static hg_status share(struct hg__padded *p, struct found *f)
@@ -86,13 +131,11 @@ static hg_status share(struct hg__padded *p, struct found *f)
 	const int64_t nodes = ((const int64_t *)p->all->ptr.data)[p->all->graphs];
 	HG__TRY(found_init(ctx, f));
 	HG__TRY(hg__buffer_host(ctx, nodes, sizeof(int32_t), "batches: rows of nodes", &p->row_of));
-	if (!rows_number(p, f)) {
+	if (!rows_number(p->all, f, p->row_of.data)) {
 		hg__buffer_free(ctx, &p->row_of);
 		return HG_OK;
 	}
-	memset((char *)f->row.data + (size_t)f->count * f->pitch, 0, f->pitch);
-	HG__TRY(hg__buffer_upload(ctx, f->count + 1, f->pitch, f->row.data, "batches: features",
-	                          &p->table));
+	HG__TRY(table_make(p, f));
 	p->distinct = f->count;
 	p->needs |= 1u << HG__PADDED_X_ROW | 1u << HG__PADDED_X_ROWPTR;
 	return HG_OK;
@@ -105,16 +148,16 @@ hg_status hg__padded_share(struct hg__padded *p)
 	const hg_batches *all = p->all;
 	const int64_t nodes = ((const int64_t *)all->ptr.data)[all->graphs],
 	              graphs = all->per_batch < all->graphs ? all->per_batch : all->graphs;
-	struct found f = {.most = nodes / all->graphs * graphs,
-	                  .pitch = (size_t)hg__leading(all->features) * hg_dtype_size(p->x_dtype)};
+	const size_t pitch = (size_t)hg__leading(all->features) * hg_dtype_size(p->x_dtype);
+	const int is_float = p->x_dtype == HG_F16 || p->x_dtype == HG_F32;
+	struct found f = {.most = nodes / all->graphs * graphs};
 	if (f.most > nodes / 2)
 		f.most = nodes / 2;
-	const int is_float = p->x_dtype == HG_F16 || p->x_dtype == HG_F32;
-	if (!is_float || f.pitch < SHORT_ROW || f.most < 1 || f.most >= INT32_MAX)
+	if (!is_float || pitch < SHORT_ROW || f.most < 1 || f.most >= INT32_MAX)
 		return HG_OK;
 	const hg_status status = share(p, &f);
 	hg__buffer_free(all->ctx, &f.at);
-	hg__buffer_free(all->ctx, &f.row);
+	hg__buffer_free(all->ctx, &f.first);
 	return status;
 }
 
