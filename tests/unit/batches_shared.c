@@ -1,6 +1,7 @@
 /* Padded batches whose features the device gathers from a table of the rows that differ: they are
  * those that the host would have written, bit for bit. */
 #include "nn/batches_padded.h"
+#include "unit/faulty.h"
 #include "unit/many_graphs.h"
 
 enum { WIDTH = 70, PITCH = 72, PER_BATCH = 7 };
@@ -167,10 +168,56 @@ static void features_of_few_rows_are_gathered(void)
 	hg_context_free(ctx);
 }
 
+static hg_status scene_run(hg_context *ctx, const struct features *f, struct many_device *d,
+                           struct hg__padded *p, hg_batches **all)
+{
+	hg_batches_config c = HG_BATCHES_CONFIG_INIT;
+	hg_batch batch = HG_BATCH_INIT;
+	hg_status s = many_tensor(ctx, HG_F16, hg_graph_rows(d->graph), WIDTH, f->x, HG_F32, &d->x);
+	if (s < 0)
+		return s;
+	c.input = many_input(d);
+	c.row[0] = d->label;
+	c.graphs = PER_BATCH;
+	s = hg_batches_create(ctx, &c, all);
+	if (s >= 0)
+		s = hg_batches_load(*all, 0, 0, &batch);
+	if (s >= 0)
+		s = hg__padded_init(p, *all, (*all)->batch_graph, HG_F16, 0, -1);
+	CHECK(s < 0 || p->distinct == 3);
+	return s;
+}
+
+static hg_status scene(hg_context *ctx)
+{
+	static struct many_graphs g;
+	static struct features f;
+	struct many_device d;
+	struct hg__padded p = {.all = NULL};
+	hg_batches *all = NULL;
+	many_graphs_make(&g, 0, 1);
+	features_make(&f, g.nodes, 3, 0);
+	hg_status s = many_open(ctx, &g, 0, &d);
+	hg_tensor_free(d.x);
+	d.x = NULL;
+	if (s >= 0)
+		s = scene_run(ctx, &f, &d, &p, &all);
+	hg__padded_fini(&p);
+	hg_batches_free(all);
+	many_close(&d);
+	return s;
+}
+
+static void failed_allocations_leak_nothing(void)
+{
+	test_note("%lld allocations", (long long)faulty_sweep(scene));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(features_of_few_rows_are_gathered),
+	    TEST(failed_allocations_leak_nothing),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }
