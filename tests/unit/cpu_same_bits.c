@@ -322,21 +322,21 @@ static void run_losses(hg_context *ctx, const struct hg__kernels *k, hg_dtype dt
 		    &(struct hg__softmax_xent_back_args){
 		        .x = x, .label = label, .mask = mask, .count = count, .dloss = dloss, .dx = dx}));
 		keep(&dx);
-		CHECK_OK(k->softmax_xent.run(
-		    ctx, &(struct hg__softmax_xent_args){x, label, mask, loss, count, weight, 0.125f}));
+		CHECK_OK(k->softmax_xent.run(ctx, &(struct hg__softmax_xent_args){
+		                                      x, label, mask, loss, count, weight, 0.125f, NULL}));
 		keep(&loss);
-		CHECK_OK(
-		    k->softmax_xent_back.run(ctx, &(struct hg__softmax_xent_back_args){
-		                                      x, label, mask, count, dloss, dx, weight, 0.125f}));
+		CHECK_OK(k->softmax_xent_back.run(
+		    ctx, &(struct hg__softmax_xent_back_args){x, label, mask, count, dloss, dx, weight,
+		                                              0.125f, NULL}));
 		keep(&dx);
 		for (int kind = 0; kind < HG__POINTWISE_COUNT; kind++) {
 			CHECK_OK(k->pointwise_loss.run(
 			    ctx, &(struct hg__pointwise_loss_args){(hg__pointwise)kind, x, t, mask, loss, count,
-			                                           weight}));
+			                                           weight, NULL}));
 			keep(&loss);
 			CHECK_OK(k->pointwise_loss_back.run(
 			    ctx, &(struct hg__pointwise_loss_back_args){(hg__pointwise)kind, x, t, mask, count,
-			                                                dloss, dx, weight}));
+			                                                dloss, dx, weight, NULL}));
 			keep(&dx);
 		}
 		struct hg__board board = {
