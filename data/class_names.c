@@ -185,7 +185,7 @@ hg_status hg_dataset_name_classes(hg_dataset *d, const char *const *names, int32
 		                     d ? "names" : "dataset");
 	if (count != 0 && count != d->classes)
 		return hg__data_fail(message, HG_ERR_ARG,
-		                     "name_classes: %" PRId32 " names, the dataset has %" PRId32 " classes",
+		                     "%" PRId32 " names of classes, the dataset has %" PRId32 " classes",
 		                     count, d->classes);
 	hg_status status = HG_OK;
 	for (int32_t c = 0; c < count && status == HG_OK; c++)

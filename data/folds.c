@@ -55,13 +55,13 @@ hg_status hg_dataset_fold(hg_dataset *d, int64_t fold, int64_t folds, char *mess
 		return hg__data_fail(message, HG_ERR_ARG, "fold: dataset is NULL");
 	if (folds < 3 || folds > INT32_MAX || fold < 0 || fold >= folds)
 		return hg__data_fail(message, HG_ERR_ARG,
-		                     "fold: %" PRId64 " of %" PRId64
+		                     "fold %" PRId64 " of %" PRId64
 		                     ", expected at least 3 folds, numbered from 0",
 		                     fold, folds);
 	if (d->fold && d->folds == folds)
 		return take(d, d->fold, folds, fold, HG_FOLD_NEXT, message);
 	if (!d->label)
-		return hg__data_fail(message, HG_ERR_STATE, "fold: the dataset has no labels");
+		return hg__data_fail(message, HG_ERR_STATE, "the dataset has no labels to deal into folds");
 	HG__TRY(deal(d, folds, 0, &dealt, message));
 	const hg_status status = take(d, dealt, folds, fold, HG_FOLD_NEXT, message);
 	free(dealt);
@@ -78,12 +78,11 @@ hg_status hg_dataset_make_folds(hg_dataset *d, int64_t folds, uint64_t seed, cha
 	for (int64_t i = 0; i < n; i++)
 		rows += !d->label || d->label[i] >= 0;
 	if (folds < 2 || folds > INT32_MAX)
-		return hg__data_fail(message, HG_ERR_ARG,
-		                     "make_folds: %" PRId64 " folds, expected at least 2", folds);
+		return hg__data_fail(message, HG_ERR_ARG, "%" PRId64 " folds, expected at least 2", folds);
 	if (folds > rows)
-		return hg__data_fail(
-		    message, HG_ERR_STATE, "make_folds: %" PRId64 " folds, but there are %" PRId64 "%s %ss",
-		    folds, rows, d->label ? " labelled" : "", d->graph_ptr ? "graph" : "node");
+		return hg__data_fail(message, HG_ERR_STATE,
+		                     "%" PRId64 " folds, but there are %" PRId64 "%s %ss", folds, rows,
+		                     d->label ? " labelled" : "", d->graph_ptr ? "graph" : "node");
 	HG__TRY(deal(d, folds, seed, &fold, message));
 	free(d->fold);
 	d->fold = fold;
@@ -98,20 +97,18 @@ hg_status hg_dataset_use_fold(hg_dataset *d, int64_t fold, hg_fold_validation va
 		return hg__data_fail(message, HG_ERR_ARG, "use_fold: dataset is NULL");
 	if (!d->fold)
 		return hg__data_fail(message, HG_ERR_STATE,
-		                     "use_fold: the dataset has no folds: h5convert FILE --split folds:10 "
+		                     "the dataset has no folds: h5convert FILE --split folds:10 "
 		                     "-o OUT.h5 makes some");
 	if (fold < 0 || fold >= d->folds)
 		return hg__data_fail(message, HG_ERR_ARG,
-		                     "use_fold: fold %" PRId64 " of %" PRId32
-		                     ", expected one of 0 .. %" PRId32,
-		                     fold, d->folds, d->folds - 1);
+		                     "fold %" PRId64 " of %" PRId32 ", expected one of 0 .. %" PRId32, fold,
+		                     d->folds, d->folds - 1);
 	if (validation != HG_FOLD_NEXT && validation != HG_FOLD_HELD_OUT)
 		return hg__data_fail(message, HG_ERR_ARG,
-		                     "use_fold: validation is %d, which is no hg_fold_validation",
-		                     (int)validation);
+		                     "validation is %d, which is no hg_fold_validation", (int)validation);
 	if (validation == HG_FOLD_NEXT && d->folds < 3)
 		return hg__data_fail(message, HG_ERR_STATE,
-		                     "use_fold: %" PRId32 " folds, expected at least 3 where one tests, "
+		                     "%" PRId32 " folds, expected at least 3 where one tests, "
 		                     "one validates and the others train",
 		                     d->folds);
 	return take(d, d->fold, d->folds, fold, validation, message);

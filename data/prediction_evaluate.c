@@ -18,16 +18,15 @@ static hg_status check_shapes(const hg_prediction *p, const hg_dataset *d, char 
 	const int64_t rows = hg__data_labelled(d);
 	if (rows != p->rows || (d->graph_ptr != NULL) != p->of_graphs)
 		return hg__data_fail(message, HG_ERR_SHAPE,
-		                     "prediction_evaluate: %" PRId64 " rows are predicted, %s has %" PRId64,
-		                     p->rows, hg__data_name(d), rows);
+		                     "%" PRId64 " rows are predicted, %s has %" PRId64, p->rows,
+		                     hg__data_name(d), rows);
 	if (p->label ? !d->label : !d->target)
 		return hg__data_fail(message, HG_ERR_STATE, "%s has no %s to compare with",
 		                     hg__data_name(d), p->label ? "labels" : "targets");
 	if (!p->label && d->targets != p->cols)
 		return hg__data_fail(message, HG_ERR_SHAPE,
-		                     "prediction_evaluate: %" PRId64
-		                     " targets are predicted, %s has %" PRId64,
-		                     p->cols, hg__data_name(d), d->targets);
+		                     "%" PRId64 " targets are predicted, %s has %" PRId64, p->cols,
+		                     hg__data_name(d), d->targets);
 	return HG_OK;
 }
 
@@ -38,7 +37,7 @@ static hg_status check_metric(const hg_prediction *p, hg_metric metric, char *me
 	if (hg_metric_name(metric) && hg_metric_fits(metric, p->label != NULL, p->cols) &&
 	    error == numbers)
 		return HG_OK;
-	return hg__data_fail(message, HG_ERR_ARG, "prediction_evaluate: metric %s is not one of %s",
+	return hg__data_fail(message, HG_ERR_ARG, "metric %s is not one of %s",
 	                     hg_metric_name(metric) ? hg_metric_name(metric) : "?",
 	                     p->label  ? "classes"
 	                     : numbers ? "real targets"

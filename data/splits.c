@@ -49,7 +49,7 @@ hg_status hg_dataset_split_random(hg_dataset *d, const double *fraction, uint64_
 		/* three decimal fractions of sum 1 may add up to slightly more */
 		if (!(fraction[k] >= 0) || !(sum <= 1 + 1e-9))
 			return hg__data_fail(message, HG_ERR_ARG,
-			                     "split_random: %g/%g/%g, expected fractions from 0, at most 1 in "
+			                     "split %g/%g/%g: expected fractions from 0, at most 1 in "
 			                     "sum",
 			                     fraction[0], fraction[1], fraction[2]);
 	}
@@ -74,8 +74,7 @@ static hg_status deal(const struct draw *w, int64_t from, int64_t to, const int6
 		fixed += count[k] > 0 ? count[k] : 0;
 	if (fixed > to - from)
 		return hg__data_fail(message, HG_ERR_STATE,
-		                     "split_per_class: class %" PRId32 " has %" PRId64
-		                     " rows, expected at least %" PRId64,
+		                     "class %" PRId32 " has %" PRId64 " rows, expected at least %" PRId64,
 		                     w->rows[from].label, to - from, fixed);
 	for (int k = 0; k < 3; k++)
 		wanted[k] = count[k] < 0 ? to - from - fixed : count[k];
@@ -99,11 +98,11 @@ hg_status hg_dataset_split_per_class(hg_dataset *d, const int64_t *count, uint64
 	}
 	if (bad || rest > 1)
 		return hg__data_fail(message, HG_ERR_ARG,
-		                     "split_per_class: %" PRId64 "/%" PRId64 "/%" PRId64
-		                     ", expected numbers from 0, of which one may be the rest (-1)",
+		                     "split %" PRId64 "/%" PRId64 "/%" PRId64
+		                     ": expected numbers from 0, of which one may be the rest (-1)",
 		                     count[0], count[1], count[2]);
 	if (!d->label)
-		return hg__data_fail(message, HG_ERR_STATE, "split_per_class: the dataset has no labels");
+		return hg__data_fail(message, HG_ERR_STATE, "the dataset has no labels to split by");
 	hg_status status = begin(d, seed, 1, &w, message);
 	for (int64_t from = 0, to = 0; status == HG_OK && from < w.count; from = to) {
 		while (to < w.count && w.rows[to].label == w.rows[from].label)

@@ -62,7 +62,7 @@ static hg_status not_found(const hg_dataset *d, const char *target, char *messag
 		used += (size_t)snprintf(names + used, sizeof names - used, "%s%c", *c == '\n' ? "," : "",
 		                         *c == '\n' ? ' ' : *c);
 	return hg__data_fail(message, HG_ERR_ARG,
-	                     "keep_target: %s has no target \"%.60s\", expected %s%sa number from 0 to "
+	                     "%s has no target \"%.60s\", expected %s%sa number from 0 to "
 	                     "%" PRId64,
 	                     hg__data_name(d), target, names, *names ? ", or " : "", d->targets - 1);
 }
@@ -76,8 +76,7 @@ hg_status hg_dataset_keep_target(hg_dataset *d, const char *target, char *messag
 		return hg__data_fail(message, HG_ERR_ARG, "keep_target: %s is NULL",
 		                     d ? "target" : "dataset");
 	if (!d->target)
-		return hg__data_fail(message, HG_ERR_STATE, "keep_target: %s has no real targets",
-		                     hg__data_name(d));
+		return hg__data_fail(message, HG_ERR_STATE, "%s has no real targets", hg__data_name(d));
 	const int64_t column = find(d, target), n = hg__data_labelled(d);
 	if (column < 0)
 		return not_found(d, target, message);

@@ -287,8 +287,7 @@ hg_status hg_dataset_largest_component(hg_dataset *d, char *message)
 		return hg__data_fail(message, HG_ERR_ARG, "largest_component: dataset is NULL");
 	if (d->graph_ptr)
 		return hg__data_fail(message, HG_ERR_UNSUPPORTED,
-		                     "largest_component: the dataset is a batch of %" PRId64 " graphs",
-		                     d->graphs);
+		                     "a batch of %" PRId64 " graphs has no largest component", d->graphs);
 	HG__TRY(hg__data_alloc(d->nodes, sizeof *keep, "components", (void **)&keep, message));
 	hg_status status = d->nodes > 0 ? largest_component(d, keep, &kept, message) : HG_OK;
 	if (status == HG_OK && kept < d->nodes)

@@ -408,14 +408,14 @@ static void impossible_splits_are_refused(void)
 	char message[HG_DATA_MESSAGE];
 	hg_dataset *d = labelled_nodes(1000), *before = labelled_nodes(1000);
 	CHECK_EQ_I(hg_dataset_split_random(d, more, 0, message), HG_ERR_ARG);
-	CHECK_CONTAINS(message, "split_random: 0.6/0.3/0.2, expected fractions from 0, at most 1");
+	CHECK_CONTAINS(message, "split 0.6/0.3/0.2: expected fractions from 0, at most 1");
 	CHECK_EQ_I(hg_dataset_split_random(d, negative, 0, message), HG_ERR_ARG);
 	CHECK_EQ_I(hg_dataset_split_random(d, nan, 0, message), HG_ERR_ARG);
 	CHECK_EQ_I(hg_dataset_split_random(NULL, more, 0, message), HG_ERR_ARG);
 	CHECK_EQ_I(hg_dataset_split_per_class(d, large, 0, message), HG_ERR_STATE);
-	CHECK_CONTAINS(message, "split_per_class: class 2 has 97 rows, expected at least 100");
+	CHECK_CONTAINS(message, "class 2 has 97 rows, expected at least 100");
 	CHECK_EQ_I(hg_dataset_split_per_class(d, two, 0, message), HG_ERR_ARG);
-	CHECK_CONTAINS(message, "split_per_class: -1/-1/5, expected numbers from 0");
+	CHECK_CONTAINS(message, "split -1/-1/5: expected numbers from 0");
 	CHECK_EQ_I(hg_dataset_split_per_class(d, below, 0, message), HG_ERR_ARG);
 	CHECK_EQ_I(hg_dataset_split_per_class(NULL, two, 0, message), HG_ERR_ARG);
 	check_same(d, before);
@@ -515,7 +515,8 @@ static void tool_attaches(void)
 	    {"@/g.txt --split per-class:1/1/1: -o @/n.h5", "--split is"},
 	    {"@/g.txt --split per-class:1/1/1 --fold 0/3 -o @/n.h5",
 	     "--split and --fold exclude each other"},
-	    {"@/g.txt --split per-class:1/1/1 -o @/n.h5", "the dataset has no labels"},
+	    {"@/g.txt --split per-class:1/1/1 -o @/n.h5",
+	     "--split per-class:1/1/1: the dataset has no labels"},
 	    {"@/g.txt --features @/y.csv --labels @/absent.csv -o @/n.h5", "No such file or directory"},
 	    {"@/g.txt --features @/g.txt -o @/n.h5", "g.txt: 5 rows, expected 6"},
 	    {"@/g.txt --features @/n.h5 -o @/n.h5", "n.h5"},

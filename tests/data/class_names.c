@@ -27,7 +27,7 @@ static void classes_are_named_by_calls(void)
 	check_names(d, 3, (const char *const[]){"", "two words", "\xc3\xa4????z????"});
 	CHECK_OK(hg_dataset_check(d, NULL, message));
 	CHECK_STATUS(hg_dataset_name_classes(d, names, 2, message), HG_ERR_ARG);
-	CHECK_CONTAINS(message, "name_classes: 2 names, the dataset has 3 classes");
+	CHECK_CONTAINS(message, "2 names of classes, the dataset has 3 classes");
 	CHECK_STATUS(hg_dataset_name_classes(d, (const char *const[]){"a", NULL, "c"}, 3, message),
 	             HG_ERR_ARG);
 	CHECK_CONTAINS(message, "the name of class 1 is NULL");

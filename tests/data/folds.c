@@ -121,10 +121,10 @@ static void impossible_folds_are_refused(void)
 		int64_t folds;
 		hg_status status;
 		const char *part;
-	} made[] = {{1, HG_ERR_ARG, "make_folds: 1 folds, expected at least 2"},
-	            {-3, HG_ERR_ARG, "make_folds: -3 folds"},
-	            {(int64_t)1 << 40, HG_ERR_ARG, "make_folds: 1099511627776 folds"},
-	            {87, HG_ERR_STATE, "make_folds: 87 folds, but there are 86 labelled nodes"}};
+	} made[] = {{1, HG_ERR_ARG, "1 folds, expected at least 2"},
+	            {-3, HG_ERR_ARG, "-3 folds"},
+	            {(int64_t)1 << 40, HG_ERR_ARG, "1099511627776 folds"},
+	            {87, HG_ERR_STATE, "87 folds, but there are 86 labelled nodes"}};
 	for (size_t k = 0; k < sizeof made / sizeof *made; k++) {
 		CHECK_EQ_I(hg_dataset_make_folds(d, made[k].folds, 0, message), made[k].status);
 		CHECK_CONTAINS(message, made[k].part);
@@ -132,14 +132,14 @@ static void impossible_folds_are_refused(void)
 	CHECK_EQ_I(hg_dataset_make_folds(NULL, 3, 0, message), HG_ERR_ARG);
 	CHECK_EQ_I(hg_dataset_use_fold(NULL, 0, HG_FOLD_NEXT, message), HG_ERR_ARG);
 	CHECK_EQ_I(hg_dataset_use_fold(d, 0, HG_FOLD_NEXT, message), HG_ERR_STATE);
-	CHECK_CONTAINS(message, "use_fold: the dataset has no folds: h5convert FILE --split folds:10");
+	CHECK_CONTAINS(message, "the dataset has no folds: h5convert FILE --split folds:10");
 	check_same(d, before);
 	CHECK_OK(hg_dataset_make_folds(d, 2, 0, message));
 	CHECK_EQ_I(hg_dataset_use_fold(d, 0, HG_FOLD_NEXT, message), HG_ERR_STATE);
-	CHECK_CONTAINS(message, "use_fold: 2 folds, expected at least 3 where one tests");
+	CHECK_CONTAINS(message, "2 folds, expected at least 3 where one tests");
 	CHECK_OK(hg_dataset_use_fold(d, 0, HG_FOLD_HELD_OUT, message));
 	CHECK_EQ_I(hg_dataset_use_fold(d, 2, HG_FOLD_HELD_OUT, message), HG_ERR_ARG);
-	CHECK_CONTAINS(message, "use_fold: fold 2 of 2, expected one of 0 .. 1");
+	CHECK_CONTAINS(message, "fold 2 of 2, expected one of 0 .. 1");
 	CHECK_EQ_I(hg_dataset_use_fold(d, -1, HG_FOLD_HELD_OUT, message), HG_ERR_ARG);
 	CHECK_EQ_I(hg_dataset_use_fold(d, 0, (hg_fold_validation)2, message), HG_ERR_ARG);
 	hg_dataset_free(d);
@@ -214,7 +214,8 @@ static void tool_makes_folds(void)
 	    {"@/g.txt --labels @/y.csv --split folds:rest -o @/n.h5", "--split is \"folds:rest\""},
 	    {"@/g.txt --labels @/y.csv --split folds:2/2 -o @/n.h5", "--split is \"folds:2/2\""},
 	    {"@/g.txt --labels @/y.csv --split folds:2:x -o @/n.h5", "--split is \"folds:2:x\""},
-	    {"@/g.txt --labels @/y.csv --split folds:7 -o @/n.h5", "7 folds, but there are 6 labelled"},
+	    {"@/g.txt --labels @/y.csv --split folds:7 -o @/n.h5",
+	     "--split folds:7: 7 folds, but there are 6 labelled"},
 	};
 	write_text(scratch(0, "g.txt"), "0 1\n1 2\n2 0\n2 3\n4 5\n");
 	write_text(scratch(0, "y.csv"), "0\n1\n0\n1\n1\n0\n");

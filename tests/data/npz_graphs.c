@@ -255,7 +255,7 @@ static void targets_are_kept_in_c(void)
 	CHECK_OK(hg_dataset_keep_target(d, "0", message)); /* the only one, and without a name */
 	CHECK(d->targets == 1 && !d->target_names && d->target[0] == 2.5f && d->label != NULL);
 	CHECK_EQ_I(hg_dataset_keep_target(d, "1", message), HG_ERR_ARG);
-	CHECK_CONTAINS(message, "keep_target: the dataset has no target \"1\", expected a number from "
+	CHECK_CONTAINS(message, "the dataset has no target \"1\", expected a number from "
 	                        "0 to 0");
 	CHECK_EQ_I(hg_dataset_keep_target(NULL, "1", message), HG_ERR_ARG);
 	CHECK_EQ_I(hg_dataset_keep_target(d, NULL, message), HG_ERR_ARG);

@@ -76,7 +76,7 @@ contains 'held out' out 'folds  *2: accuracy of the one held out, which also val
 contains 'held out' out 'one epoch .*the best on average, as in the paper on GIN'
 contains 'held out' held.jsonl '"test_metric":null'
 contains 'held out' held.jsonl '"validate":"held-out"'
-refused 'two folds' 'two.h5: use_fold: 2 folds, expected at least 3' --data two.h5 $quick --folds
+refused 'two folds' 'two.h5: 2 folds, expected at least 3' --data two.h5 $quick --folds
 
 # Numbers, and an error that falls.
 run 0 numbers --data numbers4.h5 --model gcn --device cpu --epochs 3 --folds --json numbers.jsonl
@@ -97,11 +97,11 @@ contains 'the best of all' out \
 run 0 'the best alone' --data folds.h5 $quick --fold "$fold" --seed "$seed" --save-best alone.h5
 cmp -s best.h5 alone.h5 || fail "the best of all: not the model of fold $fold of seed $seed"
 
-refused 'no folds' 'pairs.h5: use_fold: the dataset has no folds: h5convert FILE --split folds:10' \
+refused 'no folds' 'pairs.h5: the dataset has no folds: h5convert FILE --split folds:10' \
   --data pairs.h5 $quick --folds
 refused 'folds but no split' 'only.h5: has 3 folds but no training split: train all of them' \
   --data only.h5 $quick
-refused 'no such fold' 'folds.h5: use_fold: fold 3 of 3, expected one of 0 .. 2' --data folds.h5 \
+refused 'no such fold' '--fold is 3, expected 0 to 2, the folds of folds.h5' --data folds.h5 \
   $quick --fold 3
 refused 'both' '--folds and --fold: expected one of them' --data folds.h5 $quick --fold 1 --folds
 refused 'validation without folds' '--validate is for folds' --data folds.h5 $quick --validate next

@@ -64,8 +64,8 @@ refused 'too few weights' '--class-weights three.csv: 3 numbers, expected 4' --d
 printf '1\n2\n-3\n4\n' >negative.csv
 refused 'a negative weight' 'negative.csv: number 3 is "-3", expected one from 0' --data data.h5 \
   --model gcn --class-weights negative.csv
-refused 'smoothing of labels' 'label_smoothing is 0.1, expected 0' --data both.h5 --model gcn \
-  --loss bce --label-smoothing 0.1
+refused 'smoothing of labels' '--label-smoothing is an option of --loss cross-entropy, but' \
+  --data both.h5 --model gcn --loss bce --label-smoothing 0.1
 refused 'another optimiser' '--optimizer is "lion", expected one of adam|adamw|sgd' \
   --data data.h5 --model gcn --optimizer lion
 refused 'momentum of adam' '--momentum is an option of --optimizer sgd, but the optimiser is adam' \

@@ -107,6 +107,24 @@ static hg_status row_normalize(hg_dataset *d, char *message)
 	return HG_ERR_ARG;
 }
 
+/* The library knows the value of an option, but not whose it is: the message begins with the
+ * option. */
+static hg_status of_option(const char *option, const char *value, hg_status status, char *message)
+{
+	char why[HG_DATA_MESSAGE];
+	if (status >= 0)
+		return status;
+	(void)snprintf(why, sizeof why, "%s", message);
+	(void)snprintf(message, HG_DATA_MESSAGE, "%.30s%s%.60s: %.400s", option, *value ? " " : "",
+	               value, why);
+	return status;
+}
+
+static hg_status largest_component(hg_dataset *d, char *message)
+{
+	return of_option("--largest-component", "", hg_dataset_largest_component(d, message), message);
+}
+
 static hg_status apply_transforms(const struct options *o, hg_dataset *d, hg_order_report *order,
                                   char *message)
 {
@@ -114,7 +132,7 @@ static hg_status apply_transforms(const struct options *o, hg_dataset *d, hg_ord
 		int wanted;
 		hg_status (*apply)(hg_dataset *, char *);
 	} steps[] = {{o->symmetrize, hg_dataset_symmetrize},
-	             {o->largest_component, hg_dataset_largest_component},
+	             {o->largest_component, largest_component},
 	             {o->self_loops, hg_dataset_self_loops},
 	             {o->row_normalize, row_normalize},
 	             {o->standardize, hg_dataset_standardize}};
@@ -122,7 +140,8 @@ static hg_status apply_transforms(const struct options *o, hg_dataset *d, hg_ord
 	const size_t before_loops = 2, count = sizeof steps / sizeof steps[0];
 	hg_status status = attach_files(o, d, message);
 	if (status == HG_OK && o->target)
-		status = hg_dataset_keep_target(d, o->target, message);
+		status = of_option("--target", o->target, hg_dataset_keep_target(d, o->target, message),
+		                   message);
 	for (size_t k = 0; k < count && status == HG_OK && !watch_interrupted(); k++) {
 		if (k == before_loops)
 			status = attach_made_features(o, d, message);
@@ -135,9 +154,11 @@ static hg_status apply_transforms(const struct options *o, hg_dataset *d, hg_ord
 	if (status == HG_OK)
 		status = convert_features(o, d, message);
 	if (status == HG_OK && o->folds)
-		status = hg_dataset_fold(d, o->fold, o->of, message);
+		status =
+		    of_option("--fold", o->folds, hg_dataset_fold(d, o->fold, o->of, message), message);
 	if (status == HG_OK)
-		status = attach_split(o, d, message);
+		status =
+		    of_option("--split", o->split ? o->split : "", attach_split(o, d, message), message);
 	return status == HG_OK && o->reorder
 	           ? hg_dataset_reorder(d, o->reorder, watch_progress(), order, message)
 	           : status;

@@ -1,4 +1,5 @@
 /* Read a dataset file and take it to a device as the options of a training run ask. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,6 +80,17 @@ hg_status dataset_use_fold(const struct training *t, hg_dataset *d, int64_t fold
 	return status == HG_ERR_STATE || status == HG_ERR_ARG ? HG_ERR_FORMAT : status;
 }
 
+/* Takes the fold of --fold. */
+static hg_status take_fold(const struct training *t, hg_dataset *d, char *message)
+{
+	if (!d->fold || t->fold < d->folds)
+		return dataset_use_fold(t, d, t->fold, message);
+	(void)snprintf(message, HG_DATA_MESSAGE,
+	               "--fold is %" PRId64 ", expected 0 to %" PRId32 ", the folds of %s", t->fold,
+	               d->folds - 1, t->data);
+	return HG_ERR_FORMAT;
+}
+
 hg_status dataset_load(const struct training *t, hg_dataset **dataset, hg_rows_advice *rows,
                        char *message)
 {
@@ -87,7 +99,7 @@ hg_status dataset_load(const struct training *t, hg_dataset **dataset, hg_rows_a
 	if (status < 0)
 		return status;
 	if (t->fold >= 0)
-		status = dataset_use_fold(t, *dataset, t->fold, message);
+		status = take_fold(t, *dataset, message);
 	if (status < 0)
 		return status;
 	const hg_status sound = hg_dataset_check_training(*dataset, t->data, message);

@@ -82,15 +82,28 @@ static hg_status balance(const hg_dataset *d, hg_loss loss, int64_t count, float
 	return hg_train_balance(&data, d->graph_ptr ? d->graphs : d->nodes, loss, count, weights);
 }
 
+/* Labels are smoothed towards other classes, of which only cross-entropy has several. */
+static hg_status smoothing_make(const struct training *t, hg_train_config *config, char *message)
+{
+	if (isnan(t->label_smoothing))
+		return HG_OK;
+	config->label_smoothing = (float)t->label_smoothing;
+	if (config->loss == HG_LOSS_CROSS_ENTROPY || t->label_smoothing <= 0.0)
+		return HG_OK;
+	(void)snprintf(message, HG_DATA_MESSAGE,
+	               "--label-smoothing is an option of --loss cross-entropy, but the run learns %s",
+	               config->loss == HG_LOSS_BCE ? "several labels" : "numbers");
+	return HG_ERR_ARG;
+}
+
 hg_status weights_make(const struct training *t, const hg_dataset *d, hg_train_config *config,
                        float **weights, char *message)
 {
 	const int64_t count = config->model.out_features;
 	*weights = NULL;
-	if (!isnan(t->label_smoothing))
-		config->label_smoothing = (float)t->label_smoothing;
-	if (!t->class_weights)
-		return HG_OK;
+	const hg_status smoothed = smoothing_make(t, config, message);
+	if (smoothed < 0 || !t->class_weights)
+		return smoothed;
 	if (config->loss != HG_LOSS_CROSS_ENTROPY && config->loss != HG_LOSS_BCE) {
 		(void)snprintf(message, HG_DATA_MESSAGE,
 		               "--class-weights is an option of classes and labels, but the run learns "
