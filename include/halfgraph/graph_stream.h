@@ -23,9 +23,12 @@
  * their factors.
  *
  * Equation  rows in order of dst, then src, then the place in the list: the same graph, to the last
- *           bit, as hg_graph_from_coo makes of the list with its padding
- * Cost      a sort of the edges by (dst, src) and one by (src, dst), on the device. Memory for E
- *           edges: 44 E bytes and 36 R bytes on a GPU, and the scratch memory of the sorts
+ *           bit, as hg_graph_from_coo makes of the list with its padding, where a list keeps the
+ *           promises
+ * Cost      on the device: a sort of the edges by (dst, src) and one by (src, dst), of each row by
+ *           itself where lists are small and rows short. Memory for E edges on a GPU: 20 E and
+ *           36 R bytes, and 16 E and 8 R of scratch memory, or 24 E and more where all edges are
+ *           sorted together
  * Owner     The stream owns the graph. Tapes on it go first.
  * Threads   One thread at a time per context.
  * Source    Chen et al., fuseGNN, ICCAD 2020 (graphs that are converted in every step). */
