@@ -168,7 +168,7 @@ static int sgc_layer(struct task *t, const struct subject *s, const char *name, 
 {
 	int y = product(t, name, "weight", x);
 	for (int k = 0; k < HOPS; k++)
-		y = propagate(t, s->scaled, 1.0, y);
+		y = propagate(t, (int)s->scaled, 1.0, y);
 	return relu_unless(t, last,
 	                   op(t, "bias_add", NULL, cols_of(t, y), y, param(t, name, "bias"), -1));
 }
