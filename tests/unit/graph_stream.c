@@ -137,8 +137,8 @@ static void check_facts(hg_graph *a, hg_graph *b)
 		          y.norm_col_sum[norm]);
 }
 
-/* Rooms for rows of different lengths, because a GPU sorts short rows, rows of hundreds of edges
- * and longer ones in different ways, and sorts the whole list where longer rows yet are promised. */
+/* Rooms for rows of different lengths. A GPU sorts short rows, rows of hundreds of edges and longer
+ * ones in different ways, and the whole list where yet longer ones are promised. */
 static const struct room {
 	int64_t nodes, edges, max_degree;
 } rooms[] = {

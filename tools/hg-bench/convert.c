@@ -8,8 +8,8 @@
 #include "halfgraph/graph_stream.h"
 
 /* hg-bench convert: a list of edges in any order becomes the graph, both orientations and the
- * factors of its normalisations, as it does before each step on a graph that changes; then with such
- * a step. The list lies in device memory, so copies are not measured. */
+ * factors of its normalisations, as it does before each step on a graph that changes; then the same
+ * with such a step. The list lies in device memory, so copies are not measured. */
 
 struct list {
 	int64_t m;

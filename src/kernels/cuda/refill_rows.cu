@@ -30,8 +30,8 @@ namespace
 constexpr int SCAN_BLOCK = 1024, SCAN_ROWS = 4 * SCAN_BLOCK;
 constexpr int64_t MOST_ROWS = int64_t(1) << 19, MOST_EDGES = int64_t(1) << 21;
 
-/* Rows of up to SHORT_ROW edges are sorted by a team of threads, rows of up to BLOCK by a block that
- * ranks each key, and those of up to LONG_ROW by a block with a merge sort. */
+/* A team of threads sorts rows of up to SHORT_ROW edges. A block sorts those of up to BLOCK by the
+ * rank of each key, and those of up to LONG_ROW by a merge sort. */
 constexpr int TEAM = 8, TEAMS = BLOCK / TEAM, SHORT_ROW = 32, ITEMS = 8, LONG_ROW = ITEMS * BLOCK;
 
 struct rows_memory {
