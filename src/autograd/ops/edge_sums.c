@@ -33,8 +33,10 @@ double hg__bound_edge_sums(const struct hg__edge_sums *s, double x, struct hg__r
 		                       (1.0 + hg__gamma(6.0, 0x1p-11)) * hg__growth_f16(s->terms);
 	}
 	hg__on_the_way(rounding, hg__bound_mul(s->mass * over, x));
-	if (over > 1.0)
+	if (over > 1.0) { /* s_j x, which a weight below 1 multiplies later, and alpha r_i */
+		hg__on_the_way(rounding, hg__bound_mul(over, x));
 		hg__on_the_way(rounding, s->alpha * over);
+	}
 	if (x == 0.0 || s->mass == 0.0)
 		return 0.0;
 	rounding->sums.tiny =
