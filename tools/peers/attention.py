@@ -26,10 +26,8 @@ dropped it is left out. What a peer cannot do, or has no memory for, is a line, 
 """
 
 import argparse
-import json
 import math
 import statistics
-import sys
 import time
 import warnings
 
@@ -37,6 +35,7 @@ import torch
 import torch.nn.functional as F
 
 import graphs
+from command import chosen, counts, emit
 
 SCORES = ("add", "dot", "cosine", "add-v2")
 PEERS = ("pyg", "pyg-compiled", "sdpa", "flex")
@@ -336,18 +335,6 @@ def runs(case, peers, precisions, forms, dropout):
             yield "torch", words, "fp16", lambda make=make: make(case, dropout)
 
 
-def chosen(parser, option, text, known):
-    names = list(known) if text == "all" else text.split(",")
-    for name in names:
-        if name not in known:
-            parser.error(f'{option}: "{name}" is not one of {", ".join(known)}, or all')
-    return names
-
-
-def counts(text):
-    return [int(part) for part in text.split(",")]
-
-
 def arguments():
     p = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -372,16 +359,6 @@ def arguments():
     args.precision = chosen(p, "--precision", args.precision, ("fp32", "amp"))
     args.form = chosen(p, "--form", args.form, ("coo", "csr"))
     return args
-
-
-def emit(args, row):
-    line = json.dumps(row) + "\n"
-    if args.json == "-":
-        sys.stdout.write(line)
-        sys.stdout.flush()
-    else:
-        with open(args.json, "a", encoding="utf-8") as file:
-            file.write(line)
 
 
 def case_run(args, machine, case):

@@ -25,7 +25,6 @@ memory for, is a line, too ("absent").
 """
 
 import argparse
-import json
 import statistics
 import sys
 import time
@@ -37,6 +36,7 @@ from torch_geometric.nn import GCNConv, GINConv, global_add_pool, global_mean_po
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 import graphs
+from command import chosen, counts, emit
 
 MODELS = ("gcn", "gin")
 PASSES = ("forward", "backward", "optimiser")
@@ -214,15 +214,6 @@ def rows_of(args, case, batch, precision, compiled):
     return rows
 
 
-def emit(args, row):
-    line = json.dumps(row) + "\n"
-    if args.json == "-":
-        print(line, end="", flush=True)
-    else:
-        with open(args.json, "a", encoding="utf-8") as file:
-            file.write(line)
-
-
 def case_run(args, machine, case, batch):
     for precision in args.precision:
         for form in args.form:
@@ -255,18 +246,6 @@ def cases(args):
     if "gin" in args.model:
         found.append(("gin", 2 if args.quick else 5, 64))
     return found
-
-
-def chosen(parser, option, text, known):
-    names = list(known) if text == "all" else text.split(",")
-    for name in names:
-        if name not in known:
-            parser.error(f'{option}: "{name}" is not one of {", ".join(known)}, or all')
-    return names
-
-
-def counts(text):
-    return [int(part) for part in text.split(",")]
 
 
 def arguments():

@@ -30,6 +30,7 @@ import torch_geometric
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import graphs
+from command import emit
 from pyg_models import ATTENTION, MODELS, Net
 
 
@@ -203,15 +204,6 @@ def chosen(text, known):
         if name not in known:
             sys.exit(f'"{name}" is not one of {", ".join(known)}')
     return names
-
-
-def emit(args, row):
-    line = json.dumps(row) + "\n"
-    if args.json == "-":
-        print(line, end="", flush=True)
-    else:
-        with open(args.json, "a", encoding="utf-8") as file:
-            file.write(line)
 
 
 def graph_run(args, name, machine):

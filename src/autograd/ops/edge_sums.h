@@ -11,7 +11,7 @@ struct hg__edge_sums {
 	double mass;      /* the largest sum of the |weights| of one row */
 	double entry;     /* largest |weight| */
 	double norm;      /* the largest sum of |r_i w s_j| of one row */
-	double factor;    /* the largest r_i or s_j, where it is above 1 (graph_weigh.c); else any */
+	double factor;    /* the largest r_i or s_j; any number up to 1 where all are at most 1 */
 	hg_dtype of;      /* the type of x */
 	int rounds_first; /* s_j x is rounded to f16 before it is multiplied by w */
 };
