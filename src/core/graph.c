@@ -42,6 +42,7 @@ static const size_t buffer_at[] = {
     offsetof(hg_graph, root_col),      offsetof(hg_graph, batch_ptr),
     offsetof(hg_graph, batch_id),      offsetof(hg_graph, place),
     offsetof(hg_graph, weighted_root), offsetof(hg_graph, weighted_inverse),
+    offsetof(hg_graph, bin_first),
 };
 #define BUFFERS (sizeof buffer_at / sizeof buffer_at[0])
 

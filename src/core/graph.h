@@ -2,6 +2,7 @@
 #ifndef HG_CORE_GRAPH_H
 #define HG_CORE_GRAPH_H
 
+#include "core/bins.h"
 #include "core/buffer.h"
 #include "core/csr.h"
 
@@ -48,6 +49,8 @@ struct hg_graph {
 	int64_t batch, batch_max, batch_min;
 	int batch_set;
 	struct hg__buffer batch_ptr, batch_id; /* device: int64 [batch+1], int32 [rows] */
+	struct hg__buffer bin_first;           /* device: int32 [bins+1] */
+	struct hg__bins bins;                  /* bins.h */
 };
 
 /* A copy of the CSR arrays in host memory. weight is NULL where the graph has none or the caller

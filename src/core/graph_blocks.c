@@ -101,6 +101,8 @@ static void borrow_arrays(hg_graph *g, const struct hg__changing *a)
 	g->root_col = borrow(a->root_col, a->rows, sizeof(float));
 	g->batch_ptr = borrow(a->ptr, a->count + 1, sizeof *a->ptr);
 	g->batch_id = borrow(a->id, a->rows, sizeof *a->id);
+	g->bins = a->bins;
+	g->bin_first = borrow(a->bins.first, a->bins.bins + 2, sizeof *a->bins.first);
 }
 
 /* Tiles and dense counts would be those of one batch. */

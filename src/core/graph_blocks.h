@@ -43,6 +43,7 @@ struct hg__changing {
 	uint32_t *edge_t;
 	float *weight, *inverse_row, *inverse_col, *root_row, *root_col;
 	void *weight_f16;
+	struct hg__bins bins; /* first NULL: none */
 };
 /* A new square graph that borrows the arrays. Its plans have an item for each row. No row may have
  * more edges than `facts` says, no sum be larger. HG_ERR_ARG: more rows than node ids reach. */

@@ -1,0 +1,58 @@
+/* Cuts a batch into bins (bins.h): graphs in their order, each into the bin of the graph before it
+ * if that has room, else into a new one. */
+#include "core/bins.h"
+#include "core/graph.h"
+
+int64_t hg__bins_cut(int64_t graphs, const int64_t *ptr, int64_t rows, int64_t bins, int32_t *first)
+{
+	int64_t used = 0;
+	for (int64_t k = 0, at = 0; at < rows; k++) {
+		const int64_t end = k < graphs ? ptr[k + 1] : at + 1;
+		if (end > at && (used == 0 || end - first[used - 1] > HG__BIN_ROWS))
+			first[used++] = (int32_t)at;
+		at = end;
+	}
+	for (int64_t k = used; k <= bins; k++)
+		first[k] = (int32_t)rows;
+	first[bins + 1] = (int32_t)used;
+	return used;
+}
+
+/* The bins of a batch that stays as it is: no more than have nodes. */
+static hg_status build_bins(hg_graph *g)
+{
+	struct hg__buffer ptr, first;
+	HG__TRY(hg__buffer_download(g->ctx, &g->batch_ptr, "bins: host ptr", &ptr));
+	const int64_t most = hg__bins_most(g->rows);
+	hg_status status =
+	    hg__buffer_host(g->ctx, most + 2, sizeof(int32_t), "bins: first nodes", &first);
+	if (status == HG_OK) {
+		int32_t *host = first.data;
+		g->bins.bins = hg__bins_cut(g->batch, ptr.data, g->rows, most, host);
+		host[g->bins.bins + 1] = (int32_t)g->bins.bins;
+		status = hg__buffer_upload(g->ctx, g->bins.bins + 2, sizeof(int32_t), first.data,
+		                           "bins: first nodes", &g->bin_first);
+	}
+	g->bins.first = g->bin_first.data;
+	hg__buffer_free(g->ctx, &ptr);
+	hg__buffer_free(g->ctx, &first);
+	return status;
+}
+
+int hg__graph_has_bins(const hg_graph *g)
+{
+	return g->batch_set && g->batch_max <= HG__BIN_ROWS && (!g->changes || g->bins.first);
+}
+
+hg_status hg__graph_bins(hg_graph *g, const struct hg__bins **bins)
+{
+	*bins = &g->bins;
+	if (g->bins.first)
+		return HG_OK;
+	HG__TRY(hg__graph_keeps(g, "bins"));
+	if (!hg__graph_has_bins(g))
+		return hg__fail(g->ctx, HG_ERR_INTERNAL,
+		                "bins: the largest graph of %lld has %lld nodes, expected at most %d",
+		                (long long)g->batch, (long long)g->batch_max, HG__BIN_ROWS);
+	return build_bins(g);
+}
