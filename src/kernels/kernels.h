@@ -16,6 +16,7 @@
 #include "kernels/optim.h"
 #include "kernels/overflow.h"
 #include "kernels/scores.h"
+#include "kernels/small_layers.h"
 #include "kernels/support.h"
 #include "kernels/workspace.h"
 #include "precision/bound.h"

@@ -1,0 +1,202 @@
+/* The gradients of several layers of graph convolution (kernels/small_layers.h). A thread computes
+ * the layers of a bin once more and keeps their inputs, at most 200 kB, which the second-level
+ * cache holds. `kept` is not read, and `symmetric` neither: the transpose gives the same sums.
+ *
+ * The bins are divided into chunks, by their number alone. The gradients of parameters are summed
+ * over the rows of a chunk in order, and then over the chunks in order, so they do not depend on
+ * the threads. */
+#include <omp.h>
+
+#include "kernels/cpu/small_layers.h"
+
+/* A chunk has at least 8 bins, so that setting its sums to 0 and adding them up, some 0.1 ns for
+ * each number of W, is short beside the 50 ns that its bins take for it. There are at most 64
+ * chunks, so that their sums take at most 9 MB but many cores are busy. */
+enum { CHUNK_BINS = 8, CHUNKS = 64, SUMS = (HG__SMALL_WIDTH + 1) * HG__SMALL_WIDTH };
+
+static int64_t chunk_bins(const struct hg__bins *bins)
+{
+	const int64_t most = hg__ceil_div(bins->bins, CHUNKS);
+	return most > CHUNK_BINS ? most : CHUNK_BINS;
+}
+
+/* The memory of a thread. */
+struct scratch {
+	float t[HG__SMALL_TILE], g[HG__SMALL_TILE];
+	uint32_t word[HG__SMALL_WORDS];
+	float h[]; /* [layers + 1] tiles: H_0 .. H_layers */
+};
+
+static size_t scratch_bytes(int layers)
+{
+	return sizeof(struct scratch) + (size_t)(layers + 1) * HG__SMALL_TILE * sizeof(float);
+}
+
+struct back {
+	const struct hg__small_layers_back_args *a;
+	struct hg__small_job job;
+	int64_t chunk, chunks;
+	float *w_t;     /* [layers, WIDTH, WIDTH] the transpose of each W */
+	float *value_t; /* [m] A of each entry of csr_t */
+	float *sum;     /* [chunks, layers, SUMS] dW, and db as one more row of it */
+	char *scratch;  /* [threads] */
+};
+
+/* ---- memory ---- */
+
+/* Divides memory that begins at `base` into the parts of b, and returns how many bytes they have.
+ * base NULL: only that. */
+static size_t divide(const hg_context *ctx, const struct hg__small_layers_back_args *a, char *base,
+                     struct back *b)
+{
+	const int layers = a->of.layers;
+	const int64_t chunks = hg__ceil_div(a->of.bins->bins, chunk_bins(a->of.bins));
+	const size_t w_t = hg__small_job_bytes(&a->of),
+	             value_t = w_t + hg__small_bytes(layers * HG__SMALL_WIDTH * HG__SMALL_WIDTH),
+	             sum = value_t + hg__small_bytes(a->csr_t.m),
+	             scratch = sum + hg__small_bytes(chunks * layers * SUMS);
+	if (base) {
+		b->chunk = chunk_bins(a->of.bins);
+		b->chunks = chunks;
+		b->w_t = (float *)(void *)(base + w_t);
+		b->value_t = (float *)(void *)(base + value_t);
+		b->sum = (float *)(void *)(base + sum);
+		b->scratch = base + scratch;
+	}
+	return scratch + (size_t)ctx->threads * scratch_bytes(layers);
+}
+
+size_t HG__CPU(small_layers_back_workspace)(const hg_context *ctx,
+                                            const struct hg__small_layers_back_args *a)
+{
+	return divide(ctx, a, NULL, NULL);
+}
+
+static void transpose_weights(struct back *b)
+{
+	for (int l = 0; l < b->a->of.layers; l++) {
+		const float *w = b->job.layer[l].w;
+		float *to = b->w_t + l * HG__SMALL_WIDTH * HG__SMALL_WIDTH;
+		for (int r = 0; r < HG__SMALL_WIDTH; r++)
+			for (int c = 0; c < HG__SMALL_WIDTH; c++)
+				to[c * HG__SMALL_WIDTH + r] = w[r * HG__SMALL_WIDTH + c];
+	}
+}
+
+/* ---- a bin ---- */
+
+/* dZ = f'(Z) dropout(dH), narrowed, in place, and its rows are added to db. After relu an element
+ * of H' is positive exactly where it is kept and Z is; and only relu is followed by dropout. */
+static void end_back(const struct hg__cpu_act_drop *end, const struct hg__small_bin *bin,
+                     const float *y, float *g, float *db)
+{
+	const hg__v16 keep = hg__vset(end->drops ? end->keep : 1.0f);
+	for (int c = 0; c < HG__SMALL_WIDTH; c += HG__LANES) {
+		hg__v16 sum = hg__vload(db + c);
+		for (int r = 0; r < bin->rows; r++) {
+			float *at = g + r * HG__SMALL_WIDTH + c;
+			hg__v16 dz = hg__vload(at);
+			if (end->act) {
+				const hg__v16 of = hg__vload(y + r * HG__SMALL_WIDTH + c);
+				dz = hg__vround_half(relu_gradient(of, dz / keep, keep));
+				hg__vstore(at, dz);
+			}
+			sum += dz;
+		}
+		hg__vstore(db + c, sum);
+	}
+}
+
+/* From dH of layer l's result in s->g to that of its input. */
+static void layer_back(const struct back *b, const struct hg__small_bin *bin, int l, float *sum,
+                       struct scratch *s)
+{
+	const struct hg__small_layer *layer = &b->a->of.layer[l];
+	const float *h = s->h + l * HG__SMALL_TILE;
+	const int in = (int)layer->w.rows, out = (int)layer->w.cols;
+	end_back(&b->job.end[l], bin, h + HG__SMALL_TILE, s->g,
+	         sum + HG__SMALL_WIDTH * HG__SMALL_WIDTH);
+	const int last = l == 0 && !b->a->dx.data;
+	if (last && !layer->dw.data)
+		return;
+	hg__small_aggregate(&b->a->csr_t, b->value_t, bin, s->g, s->t);
+	hg__small_narrow_tile(bin, s->t);
+	if (layer->dw.data)
+		hg__small_multiply(1, h, 1, HG__SMALL_WIDTH, s->t, bin->rows, in, sum);
+	if (last)
+		return;
+	hg__small_multiply(0, s->t, HG__SMALL_WIDTH, 1, b->w_t + l * HG__SMALL_WIDTH * HG__SMALL_WIDTH,
+	                   out, bin->whole, s->g);
+	hg__small_narrow_tile(bin, s->g);
+}
+
+/* sum [layers, SUMS]: those of the chunk. */
+static void bin_back(const struct back *b, const struct hg__small_bin *bin, float *sum,
+                     struct scratch *s)
+{
+	const struct hg__small_layers_args *of = &b->a->of;
+	hg__small_values(of, &of->csr, 0, bin, b->job.value);
+	hg__small_values(of, &b->a->csr_t, 1, bin, b->value_t);
+	hg__small_load(bin, &of->x, s->h);
+	for (int l = 0; l < of->layers; l++)
+		hg__small_forward(&b->job, 0, l, bin, s->h + l * HG__SMALL_TILE, s->t, s->word,
+		                  s->h + (l + 1) * HG__SMALL_TILE);
+	hg__small_load(bin, &b->a->dy, s->g);
+	for (int l = of->layers - 1; l >= 0; l--)
+		layer_back(b, bin, l, sum + l * SUMS, s);
+	if (b->a->dx.data)
+		hg__small_put(bin, &b->a->dx, s->g);
+}
+
+/* ---- chunks ---- */
+
+static void chunk_back(const struct back *b, int64_t chunk)
+{
+	const struct hg__small_layers_args *of = &b->a->of;
+	float *sum = b->sum + chunk * of->layers * SUMS;
+	void *own = b->scratch + (size_t)omp_get_thread_num() * scratch_bytes(of->layers);
+	memset(sum, 0, (size_t)of->layers * SUMS * sizeof(float));
+	for (int64_t k = chunk * b->chunk; k < hg__min((chunk + 1) * b->chunk, of->bins->bins); k++) {
+		const struct hg__small_bin bin = hg__small_bin_of(of->bins, k);
+		if (bin.rows > 0)
+			bin_back(b, &bin, sum, own);
+	}
+}
+
+/* Row `row` of layer l's sums, added over the chunks, to row `to` of m, if that is present. */
+static void add_row(const struct back *b, int l, int row, const struct hg__mat *m, int to)
+{
+	for (int c = 0; m->data && c < m->cols; c += HG__LANES) {
+		hg__v16 sum = {0};
+		for (int64_t k = 0; k < b->chunks; k++)
+			sum += hg__vload(b->sum + (k * b->a->of.layers + l) * SUMS + row * HG__SMALL_WIDTH + c);
+		hg__lanes_put(m, to, c, sum);
+	}
+}
+
+static void add_chunks(const struct back *b, int l)
+{
+	const struct hg__small_layer *layer = &b->a->of.layer[l];
+	for (int row = 0; row < layer->w.rows; row++)
+		add_row(b, l, row, &layer->dw, row);
+	add_row(b, l, HG__SMALL_WIDTH, &layer->db, 0);
+}
+
+hg_status HG__CPU(small_layers_back)(hg_context *ctx, const struct hg__small_layers_back_args *a)
+{
+	HG__TRY(hg__small_layers_back_supported(ctx, a));
+	struct back b = {.a = a};
+	void *memory;
+	HG__TRY(hg__workspace(ctx, divide(ctx, a, NULL, NULL), &memory));
+	divide(ctx, a, memory, &b);
+	hg__small_open(&b.job, &a->of, memory);
+	transpose_weights(&b);
+	const int team = hg__team(ctx, hg__small_work(&a->of));
+#pragma omp parallel for num_threads(team) schedule(static)
+	for (int64_t k = 0; k < b.chunks; k++)
+		chunk_back(&b, k);
+#pragma omp parallel for num_threads(team) schedule(static)
+	for (int l = 0; l < a->of.layers; l++)
+		add_chunks(&b, l);
+	return HG_OK;
+}

@@ -1,0 +1,572 @@
+/* Several layers of graph convolution on a batch of small graphs (kernels/small_layers.h),
+ * backward. A warp takes one bin after the other: forward through all layers once more, and then
+ * back, in two kernels:
+ *
+ *     back     dX, and the sums of dW and db over the bins of each block
+ *     reduce   adds the sums of the blocks in their order
+ *
+ * Layer inputs are saved for each warp and not for each bin, so they take the same memory whatever
+ * the batch is: the last layers' in shared memory, the others' in the workspace, from where they
+ * are fetched one layer ahead.
+ *
+ * The warps of a block go through backward in step. Each leaves its dW and db in shared memory, and
+ * one layer later every thread adds its entries of all warps, in their order, to the block's sums.
+ * Two buffers are enough: who writes a buffer has waited for the other one, and all warps have
+ * added up what the buffer held before they arrived there. */
+
+#include "kernels/cuda/small_layers.cuh"
+
+namespace
+{
+
+using namespace small;
+
+/* One block for each of an H200's multiprocessors, because a warp needs 255 registers. It is a
+ * constant, so that the order of sums, and with it the bits, is the same on every GPU. */
+constexpr int BLOCKS = 132;
+
+/* Floats of a layer's gradients: dW in the order of the products' results (place_of), then db. */
+constexpr int SLOT = WIDTH * WIDTH + WIDTH;
+/* The rows of a bin in registers, as 16-byte pieces of each lane. */
+constexpr int PIECES = TILES * WIDE;
+constexpr size_t STATE_BYTES = PIECES * 32 * sizeof(uint4);
+/* As much shared memory as a block can have on sm_90, and on sm_80. */
+constexpr size_t MOST_SHARED = 232448, MOST_SHARED_80 = 166912;
+
+struct back_args {
+	struct layers all;
+	struct entries a, back;
+	int symmetric; /* A^T = A */
+	const int32_t *first;
+	int bins, shared; /* shared: layers whose input is saved in shared memory */
+	struct rows x, dy, dx;
+	const uint16_t *kept;
+	uint4 *saved;   /* [block][warp][layer][piece][lane] */
+	float *partial; /* [block][layer][SLOT] */
+};
+
+/* ---- barriers: the warps of a block arrive, and threads wait for all of them ---- */
+
+__device__ void barrier_init(unsigned barrier)
+{
+	asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(WARPS) : "memory");
+}
+__device__ void barrier_arrive(unsigned barrier)
+{
+	asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(barrier)
+	             : "memory");
+}
+__device__ void barrier_wait(unsigned barrier, int parity)
+{
+	int done = 0;
+	while (!done)
+#if __CUDA_ARCH__ >= 900
+		asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; "
+		             "selp.s32 %0, 1, 0, p; }"
+		             : "=r"(done)
+		             : "r"(barrier), "r"(parity)
+		             : "memory");
+#else
+		asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; "
+		             "selp.s32 %0, 1, 0, p; }"
+		             : "=r"(done)
+		             : "r"(barrier), "r"(parity)
+		             : "memory");
+#endif
+}
+
+/* ---- saved layer inputs ---- */
+
+/* Stores rows as matrices of 8 x 8 halves, so that restore() can transpose them. to: in shared
+ * memory, the same for all lanes. */
+__device__ void save(const struct by_node &h, unsigned to)
+{
+#pragma unroll
+	for (int i = 0; i < PIECES; i++) {
+		const unsigned(&v)[2][2] = h.at[i / WIDE][i % WIDE];
+		store_matrices(to + i * 512, v[0][0], v[0][1], v[1][0], v[1][1]);
+	}
+	__syncwarp();
+}
+/* The rows by feature, as an operand B: lanes give the addresses of the matrices in the order in
+ * which the registers of the operand must follow each other. */
+__device__ void restore(unsigned from, struct by_feature &h)
+{
+	const unsigned lane = threadIdx.x % 32, matrix = lane / 16 | (lane / 8 & 1) << 1;
+	__syncwarp();
+#pragma unroll
+	for (int i = 0; i < PIECES; i++) {
+		const uint4 v = load_matrices<true>(from + i * 512 + matrix * 128 + lane % 8 * 16);
+		unsigned(&to)[2][2] = h.at[i % WIDE][i / WIDE];
+		to[0][0] = v.x;
+		to[0][1] = v.y;
+		to[1][0] = v.z;
+		to[1][1] = v.w;
+	}
+	__syncwarp();
+}
+/* The rows by feature, as an operand A: [feature tile][node tile]. */
+struct left_operand {
+	uint4 at[WIDE][TILES];
+};
+__device__ void restore(unsigned from, struct left_operand &t)
+{
+	__syncwarp();
+#pragma unroll
+	for (int i = 0; i < PIECES; i++)
+		t.at[i % WIDE][i / WIDE] = load_matrices<true>(from + i * 512 + threadIdx.x % 32 * 16);
+	__syncwarp();
+}
+/* The same through a strip in shared memory to global memory, where each lane has its piece. */
+__device__ void save(const struct by_node &h, const __half *strip, uint4 *to)
+{
+	save(h, shared_address(strip));
+#pragma unroll
+	for (int i = 0; i < PIECES; i++)
+		to[i * 32] = reinterpret_cast<const uint4 *>(strip)[i * 32 + threadIdx.x % 32];
+	__syncwarp();
+}
+/* A lane fetches what it has written itself, so no fence is needed. to: as in save(). */
+__device__ void fetch(const uint4 *from, unsigned to)
+{
+#pragma unroll
+	for (int i = 0; i < PIECES; i++)
+		asm volatile(
+		    "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + i * 512 + threadIdx.x % 32 * 16),
+		    "l"(from + i * 32)
+		    : "memory");
+	asm volatile("cp.async.commit_group;" ::: "memory");
+}
+__device__ void fetch_wait()
+{
+	asm volatile("cp.async.wait_group 0;" ::: "memory");
+}
+
+/* ---- gradients ---- */
+
+/* dH of a layer's result becomes dZ, by feature: f' and dropout. h: the result. */
+template <int ENDING>
+__device__ unsigned differentiate(float scale, unsigned h, float low, float high)
+{
+	const unsigned dz =
+	    ENDING == DROP ? narrow_pair(low * scale, high * scale) : narrow_pair(low, high);
+	__half2 pair;
+	memcpy(&pair, &h, sizeof pair);
+	return ENDING == PLAIN ? dz : dz & __hgt2_mask(pair, __half2half2(__ushort_as_half(0)));
+}
+/* The same for all of dH, in place. */
+template <int ENDING>
+__device__ void differentiate(float scale, const struct by_feature &h, struct by_feature &d)
+{
+#pragma unroll
+	for (int i = 0; i < PIECES * 4; i++) {
+		unsigned &at = d.at[i / 4 / TILES][i / 4 % TILES][i / 2 % 2][i % 2];
+		__half2 pair;
+		memcpy(&pair, &at, sizeof pair);
+		const float2 wide = __half22float2(pair);
+		at = differentiate<ENDING>(scale, h.at[i / 4 / TILES][i / 4 % TILES][i / 2 % 2][i % 2],
+		                           wide.x, wide.y);
+	}
+}
+__device__ void differentiate(const struct layer &of, const struct by_feature &h,
+                              struct by_feature &d)
+{
+	if (of.ending == RELU)
+		differentiate<RELU>(of.scale, h, d);
+	else if (of.ending == DROP)
+		differentiate<DROP>(of.scale, h, d);
+}
+/* dH = T W^T, by feature, and from it the dZ of the layer before, whose result is h and which ends
+ * like this. */
+template <int ENDING>
+__device__ void through_weights(const struct by_node &t, const __half *w, float scale,
+                                const struct by_feature &h, struct by_feature &d)
+{
+	const int lane = static_cast<int>(threadIdx.x % 32);
+	uint4 a[WIDE][WIDE];
+#pragma unroll
+	for (int m = 0; m < WIDE; m++)
+#pragma unroll
+		for (int k = 0; k < WIDE; k++)
+			a[m][k] = load_matrices(
+			    shared_address(w + (m * TILE + lane % 16) * PITCH + k * TILE + lane / 16 * 8));
+#pragma unroll
+	for (int n = 0; n < 2 * TILES; n++)
+#pragma unroll
+		for (int m = 0; m < WIDE; m++) {
+			float c[4] = {};
+#pragma unroll
+			for (int k = 0; k < WIDE; k++)
+				multiply(c, a[m][k], t.at[n / 2][k][n % 2][0], t.at[n / 2][k][n % 2][1]);
+#pragma unroll
+			for (int f = 0; f < 2; f++)
+				d.at[m][n / 2][f][n % 2] =
+				    differentiate<ENDING>(scale, h.at[m][n / 2][f][n % 2], c[2 * f], c[2 * f + 1]);
+		}
+}
+/* From layer l. The layer before it is found by its number and not by a pointer, because a pointer
+ * to parameters of the kernel is read like global memory. */
+__device__ void through_layer(const struct layers &all, int l, const struct by_node &t,
+                              const __half *w, const struct by_feature &h, struct by_feature &d)
+{
+	const int ending = l > 0 ? all.of[l - 1].ending : PLAIN;
+	if (ending == RELU)
+		through_weights<RELU>(t, w, 1.0f, h, d);
+	else if (ending == DROP)
+		through_weights<DROP>(t, w, all.of[l - 1].scale, h, d);
+	else
+		through_weights<PLAIN>(t, w, 1.0f, h, d);
+}
+
+/* Leaves the gradients of W and b of one bin in the warp's slot. dW^T = T^T H, with T^T an operand
+ * A; db = ones dZ. */
+__device__ void leave_gradients(const struct by_feature &dz, const struct left_operand &t,
+                                const struct by_feature &h, float *slot)
+{
+	constexpr unsigned ONES = 0x3c003c00u; /* two halves */
+	const int lane = static_cast<int>(threadIdx.x % 32);
+	float db[EIGHTS][4] = {};
+#pragma unroll
+	for (int k = 0; k < TILES; k++)
+#pragma unroll
+		for (int f = 0; f < EIGHTS; f++)
+			multiply(db[f], make_uint4(ONES, ONES, ONES, ONES), dz.at[f / 2][k][f % 2][0],
+			         dz.at[f / 2][k][f % 2][1]);
+	if (lane < 4)
+#pragma unroll
+		for (int f = 0; f < EIGHTS; f++)
+			*reinterpret_cast<float2 *>(slot + WIDTH * WIDTH + f * 8 + lane * 2) =
+			    make_float2(db[f][0], db[f][1]);
+#pragma unroll
+	for (int m = 0; m < WIDE; m++) {
+		float dw[EIGHTS][4] = {};
+#pragma unroll
+		for (int k = 0; k < TILES; k++)
+#pragma unroll
+			for (int f = 0; f < EIGHTS; f++)
+				multiply(dw[f], t.at[m][k], h.at[f / 2][k][f % 2][0], h.at[f / 2][k][f % 2][1]);
+#pragma unroll
+		for (int f = 0; f < EIGHTS; f++)
+			*reinterpret_cast<float4 *>(slot + (m * EIGHTS + f) * 128 + lane * 4) =
+			    make_float4(dw[f][0], dw[f][1], dw[f][2], dw[f][3]);
+	}
+}
+/* Element e of dW in a slot: its row and column. */
+__device__ int2 place_of(int e)
+{
+	const int lane = e / 4 % 32, i = e % 4, f = e / 128 % EIGHTS, m = e / (128 * EIGHTS);
+	return make_int2(f * 8 + lane % 4 * 2 + i % 2, m * TILE + lane / 4 + i / 2 * 8);
+}
+
+/* The sums of a block. A warp's slot holds what its bin added. */
+struct block_sums {
+	float *slots; /* shared: [2][WARPS][SLOT] */
+	float *partial;
+	unsigned barriers;
+
+	__device__ float *slot(int step) const
+	{
+		return slots + ((step & 1) * WARPS + static_cast<int>(threadIdx.x / 32)) * SLOT;
+	}
+	__device__ void arrive(int step) const
+	{
+		__syncwarp();
+		if (threadIdx.x % 32 == 0)
+			barrier_arrive(barriers + 8 * (step & 1));
+	}
+	/* Adds up what all warps left at this step, that of layer l in this round. */
+	__device__ void add(int step, int l, int round) const
+	{
+		static_assert(THREADS * 4 == WIDTH * WIDTH, "four elements of dW for each thread");
+		const int tid = static_cast<int>(threadIdx.x);
+		const float *from = slots + (step & 1) * WARPS * SLOT;
+		float4 *w = reinterpret_cast<float4 *>(partial + l * SLOT) + tid;
+		float4 sum = round ? *w : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+		barrier_wait(barriers + 8 * (step & 1), step >> 1 & 1);
+#pragma unroll
+		for (int i = 0; i < WARPS; i++) {
+			const float4 x = reinterpret_cast<const float4 *>(from + i * SLOT)[tid];
+			sum.x += x.x, sum.y += x.y, sum.z += x.z, sum.w += x.w;
+		}
+		*w = sum;
+		if (tid >= WIDTH)
+			return;
+		float *b = partial + l * SLOT + WIDTH * WIDTH + tid, bias = round ? *b : 0.0f;
+#pragma unroll
+		for (int i = 0; i < WARPS; i++)
+			bias += from[i * SLOT + WIDTH * WIDTH + tid];
+		*b = bias;
+	}
+	/* The step before this one: layer l + 1, or the first layer of the round before. */
+	__device__ void add_before(int step, int l, int layers, int round) const
+	{
+		if (step)
+			add(step - 1, l + 1 == layers ? 0 : l + 1, l + 1 == layers ? round - 1 : round);
+	}
+};
+
+/* A warp without a bin in the last round leaves zeros. */
+__device__ void idle(const struct block_sums &sums, int layers, int round, int step)
+{
+	for (int l = layers - 1; l >= 0; l--, step++) {
+		sums.add_before(step, l, layers, round);
+		for (int i = static_cast<int>(threadIdx.x % 32); i < SLOT; i += 32)
+			sums.slot(step)[i] = 0.0f;
+		sums.arrive(step);
+	}
+}
+
+struct memory {
+	__half *w, *strip;
+	float4 *b;
+	float *slots;
+	unsigned shared, ring; /* of this warp: layer inputs, and one that was fetched */
+	unsigned barriers;
+};
+constexpr size_t BARRIER_BYTES = 16;
+
+size_t shared_bytes(int layers, int shared)
+{
+	return static_cast<size_t>(layers) *
+	           (WEIGHT_HALVES * sizeof(__half) + BIASES * sizeof(float4)) +
+	       static_cast<size_t>(WARPS) * STRIP_BYTES +
+	       (static_cast<size_t>(shared) + 1) * WARPS * STATE_BYTES +
+	       2 * static_cast<size_t>(WARPS) * SLOT * sizeof(float) + BARRIER_BYTES;
+}
+__device__ struct memory divide(unsigned char *at, int layers, int shared)
+{
+	const int warp = static_cast<int>(threadIdx.x / 32);
+	struct memory m;
+	m.w = reinterpret_cast<__half *>(at);
+	at += layers * WEIGHT_HALVES * sizeof(__half);
+	m.b = reinterpret_cast<float4 *>(at);
+	at += layers * BIASES * sizeof(float4);
+	m.strip = reinterpret_cast<__half *>(at + warp * STRIP_BYTES);
+	at += WARPS * STRIP_BYTES;
+	m.ring = shared_address(at + warp * STATE_BYTES);
+	at += WARPS * STATE_BYTES;
+	m.shared = shared_address(at + warp * STATE_BYTES);
+	at += shared * WARPS * STATE_BYTES;
+	m.slots = reinterpret_cast<float *>(at);
+	at += 2 * WARPS * SLOT * sizeof(float);
+	m.barriers = shared_address(at);
+	return m;
+}
+
+/* Where the input of layer l is saved in shared memory, if it is there, and in global memory. */
+__device__ unsigned shared_at(const struct back_args &g, const struct memory &m, int l)
+{
+	return m.shared + (g.all.count - 1 - l) * static_cast<int>(WARPS * STATE_BYTES);
+}
+__device__ uint4 *saved_at(const struct back_args &g, int l)
+{
+	const int64_t warp = static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / 32;
+	return g.saved + (warp * g.all.count + l) * (PIECES * 32) + threadIdx.x % 32;
+}
+__device__ bool is_in_shared(const struct back_args &g, int l)
+{
+	return g.all.count - 1 - l < g.shared;
+}
+
+/* Forward of one bin, once more. */
+__device__ void recompute(const struct back_args &g, const struct memory &m, const struct bin &bin,
+                          int k, const struct adjacency &a, struct by_node &h)
+{
+#pragma unroll 1
+	for (int l = 0; l < g.all.count; l++) {
+		const int64_t at = (static_cast<int64_t>(k) * g.all.count + l) * TILES * 32;
+		if (is_in_shared(g, l))
+			save(h, shared_at(g, m, l));
+		else
+			save(h, m.strip, saved_at(g, l));
+		run_any<false>(g.all.of[l], a, m.w + l * WEIGHT_HALVES, m.b + l * BIASES, bin,
+		               kept{const_cast<uint16_t *>(g.kept) + at, true, 0}, nullptr, h);
+	}
+}
+
+__global__ void __launch_bounds__(THREADS, 1) back_kernel(const __grid_constant__ back_args g)
+{
+	extern __shared__ __align__(16) unsigned char bytes[];
+	const int warp = static_cast<int>(threadIdx.x / 32), blocks = static_cast<int>(gridDim.x),
+	          block = static_cast<int>(blockIdx.x), layers = g.all.count;
+	const struct memory m = divide(bytes, layers, g.shared);
+	const struct block_sums sums = {
+	    m.slots, g.partial + static_cast<int64_t>(block) * layers * SLOT, m.barriers};
+	after_previous();
+	load_weights(g.all, m.w, m.b);
+	if (threadIdx.x < 2)
+		barrier_init(m.barriers + 8 * threadIdx.x);
+	__syncthreads();
+	const int bins = g.first[g.bins + 1], mine = bins > block ? (bins - block - 1) / blocks + 1 : 0,
+	          rounds = mine > WARPS ? (mine + WARPS - 1) / WARPS : 1;
+	int step = 0;
+	for (int round = 0; round < rounds; round++) {
+		const int k = block + (round * WARPS + warp) * blocks;
+		if (k >= bins) {
+			idle(sums, layers, round, step);
+			step += layers;
+			continue;
+		}
+		const struct bin bin = {g.first[k], g.first[k + 1] - g.first[k]};
+		struct by_node h;
+		struct adjacency a;
+		load_bin(g.x, bin, h);
+		build_adjacency(g.a, bin, m.strip, a);
+		recompute(g, m, bin, k, a, h);
+		if (layers > g.shared)
+			fetch(saved_at(g, layers - 1 - g.shared), m.ring);
+		if (!g.symmetric)
+			build_adjacency(g.back, bin, m.strip, a);
+		struct by_feature d, input;
+		struct left_operand left;
+		{
+			struct by_node dy;
+			struct by_feature y;
+			load_bin(g.dy, bin, dy);
+			flip(dy, d);
+			flip(h, y);
+			differentiate(g.all.of[layers - 1], y, d);
+		}
+#pragma unroll 1
+		for (int l = layers - 1; l >= 0; l--, step++) {
+			struct by_node t;
+			aggregate(a, d, t);
+			save(t, shared_address(m.strip));
+			if (!is_in_shared(g, l))
+				fetch_wait();
+			restore(is_in_shared(g, l) ? shared_at(g, m, l) : m.ring, input);
+			if (!is_in_shared(g, l) && l > 0)
+				fetch(saved_at(g, l - 1), m.ring);
+			restore(shared_address(m.strip), left);
+			sums.add_before(step, l, layers, round);
+			leave_gradients(d, left, input, sums.slot(step));
+			sums.arrive(step);
+			if (l > 0 || g.dx.data)
+				through_layer(g.all, l, t, m.w + l * WEIGHT_HALVES, input, d);
+		}
+		if (g.dx.data) {
+			struct by_node dx;
+			flip(d, dx);
+			store_bin(g.dx, bin, dx);
+		}
+	}
+	sums.add(step - 1, 0, rounds - 1);
+}
+
+/* ---- reduce ---- */
+
+/* A block adds 32 x 4 elements; each of its 16 warps a part of the blocks' sums. */
+constexpr int PARTS = 16, ELEMENTS = 128;
+
+__device__ void store_gradient(const struct layers &all, int e, float sum)
+{
+	const struct layer &of = all.of[e / SLOT];
+	const int i = e % SLOT;
+	if (i >= WIDTH * WIDTH) {
+		const int col = i - WIDTH * WIDTH;
+		if (of.db && col < of.out)
+			of.db[col] = sum;
+		return;
+	}
+	const int2 place = place_of(i);
+	if (of.dw && place.x < of.in && place.y < of.out)
+		of.dw[place.x * of.dw_ld + place.y] = sum;
+}
+__global__ void __launch_bounds__(32 * PARTS)
+    reduce_kernel(const __grid_constant__ layers all, const float *partial, int blocks)
+{
+	__shared__ float4 part[PARTS][32];
+	const int lane = static_cast<int>(threadIdx.x % 32), s = static_cast<int>(threadIdx.x / 32),
+	          total = all.count * SLOT, each = (blocks + PARTS - 1) / PARTS,
+	          e = (static_cast<int>(blockIdx.x) * 32 + lane) * 4,
+	          end = (s + 1) * each < blocks ? (s + 1) * each : blocks;
+	after_previous();
+	float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+	if (e < total)
+#pragma unroll 9
+		for (int b = s * each; b < end; b++) {
+			const float4 x =
+			    *reinterpret_cast<const float4 *>(partial + static_cast<int64_t>(b) * total + e);
+			sum.x += x.x, sum.y += x.y, sum.z += x.z, sum.w += x.w;
+		}
+	part[s][lane] = sum;
+	__syncthreads();
+	const int own = static_cast<int>(blockIdx.x) * ELEMENTS + static_cast<int>(threadIdx.x);
+	if (threadIdx.x >= ELEMENTS || own >= total)
+		return;
+	float all_parts = 0.0f;
+	for (int i = 0; i < PARTS; i++)
+		all_parts += reinterpret_cast<const float *>(part[i])[threadIdx.x];
+	store_gradient(all, own, all_parts);
+}
+
+/* ---- host ---- */
+
+/* Blocks: as many as there are bins, at most BLOCKS. */
+int blocks_of(const struct hg__small_layers_args *a)
+{
+	return a->bins->bins < BLOCKS ? static_cast<int>(a->bins->bins) : BLOCKS;
+}
+size_t saved_bytes(const struct hg__small_layers_args *a)
+{
+	return static_cast<size_t>(blocks_of(a)) * WARPS * static_cast<size_t>(a->layers) * STATE_BYTES;
+}
+size_t partial_bytes(const struct hg__small_layers_args *a)
+{
+	return static_cast<size_t>(blocks_of(a)) * static_cast<size_t>(a->layers) * SLOT *
+	       sizeof(float);
+}
+
+hg_status run_back(hg_context *ctx, const struct back_args &g, int blocks, size_t shared)
+{
+	const void *kernel = reinterpret_cast<const void *>(back_kernel);
+	back_args copy = g;
+	void *args[] = {&copy};
+	HG__CUDA(ctx, "small_layers_back",
+	         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+	                              static_cast<int>(shared)));
+	return cuda_status(
+	    ctx, queue_kernel(ctx, kernel, 1, static_cast<unsigned>(blocks), THREADS, args, shared),
+	    "small_layers_back");
+}
+
+} // namespace
+
+hg_status hg__cuda_small_layers_back(hg_context *ctx, const struct hg__small_layers_back_args *a)
+{
+	const struct hg__small_layers_args *of = &a->of;
+	void *workspace = nullptr;
+	HG__TRY(hg__small_layers_back_supported(ctx, a));
+	HG__TRY(hg__workspace(ctx, hg__cuda_small_layers_back_workspace(ctx, a), &workspace));
+	struct back_args g = {};
+	g.all = layers_of(of);
+	g.a = entries_of(of);
+	g.back = {a->csr_t.rowptr, a->csr_t.col, of->col_scale, of->row_scale, of->alpha};
+	g.symmetric = a->symmetric;
+	g.first = of->bins->first;
+	g.bins = static_cast<int>(of->bins->bins);
+	g.x = rows_of(of->x);
+	g.dy = rows_of(a->dy);
+	g.dx = rows_of(a->dx);
+	g.kept = static_cast<const uint16_t *>(of->kept.data);
+	g.saved = static_cast<uint4 *>(workspace);
+	g.partial =
+	    reinterpret_cast<float *>(static_cast<unsigned char *>(workspace) + saved_bytes(of));
+	const int blocks = blocks_of(of);
+	const size_t most =
+	    static_cast<const hg__cuda_state *>(ctx->state)->clusters ? MOST_SHARED : MOST_SHARED_80;
+	while (g.shared < of->layers && shared_bytes(of->layers, g.shared + 1) <= most)
+		g.shared++;
+	if (blocks > 0)
+		HG__TRY(run_back(ctx, g, blocks, shared_bytes(of->layers, g.shared)));
+	const int elements = of->layers * SLOT;
+	return launch(ctx, "small_layers_back: sums", reduce_kernel,
+	              static_cast<unsigned>((elements + ELEMENTS - 1) / ELEMENTS), 32 * PARTS, g.all,
+	              g.partial, blocks);
+}
+
+size_t hg__cuda_small_layers_back_workspace(const hg_context *,
+                                            const struct hg__small_layers_back_args *a)
+{
+	return saved_bytes(&a->of) + partial_bytes(&a->of);
+}

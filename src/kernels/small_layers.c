@@ -1,0 +1,64 @@
+/* Checks the calls of small_layers and small_layers_back for both backends. */
+#include "kernels/small_layers.h"
+#include "kernels/support.h"
+
+static int is_half(const struct hg__mat *m)
+{
+	return !m->data || m->dtype == HG_F16;
+}
+
+/* Whether the operands of a layer have the types of the contract, and whether they fit its input of
+ * `cols` columns. */
+static int types_fit(const struct hg__small_layer *l)
+{
+	return is_half(&l->w) && is_half(&l->b) && (!l->dw.data || l->dw.dtype == HG_F32) &&
+	       (!l->db.data || l->db.dtype == HG_F32);
+}
+static int shapes_fit(const struct hg__small_layer *l, int64_t cols)
+{
+	const int64_t out = l->w.cols;
+	const int ends =
+	    l->act_drop.act == 1 + HG__ACT_relu || (l->act_drop.act == 0 && !(l->act_drop.p > 0.0f));
+	return ends && l->w.data && l->w.rows == cols && out >= 1 && out <= HG__SMALL_WIDTH &&
+	       (!l->b.data || (l->b.rows == 1 && l->b.cols == out)) &&
+	       (!l->dw.data || (l->dw.rows == cols && l->dw.cols == out)) &&
+	       (!l->db.data || (l->db.rows == 1 && l->db.cols == out));
+}
+
+hg_status hg__small_layers_supported(hg_context *ctx, const struct hg__small_layers_args *a)
+{
+	int64_t cols = a->x.cols;
+	int types = is_half(&a->x) && is_half(&a->y),
+	    shapes = a->layers >= 1 && a->layers <= HG__SMALL_LAYERS && cols >= 1 &&
+	             cols <= HG__SMALL_WIDTH && a->x.rows == a->csr.rows &&
+	             a->csr.rows == a->csr.cols && a->bins->bins <= INT32_MAX;
+	for (int l = 0; l < a->layers && shapes; l++) {
+		types &= types_fit(&a->layer[l]);
+		shapes = shapes_fit(&a->layer[l], cols);
+		cols = a->layer[l].w.cols;
+	}
+	if (!types)
+		return hg__fail(
+		    ctx, HG_ERR_UNSUPPORTED,
+		    "small_layers: operands of f32; supported are f16, and f32 for gradients of "
+		    "weights");
+	shapes = shapes && (!a->y.data || (a->y.rows == a->x.rows && a->y.cols == cols)) &&
+	         (!a->kept.data || (a->kept.rows == a->bins->bins * a->layers &&
+	                            a->kept.cols == HG__SMALL_KEPT && a->kept.dtype == HG_I32));
+	return shapes ? HG_OK
+	              : hg__fail(ctx, HG_ERR_INTERNAL, "small_layers: operands do not fit together");
+}
+
+hg_status hg__small_layers_back_supported(hg_context *ctx,
+                                          const struct hg__small_layers_back_args *a)
+{
+	HG__TRY(hg__small_layers_supported(ctx, &a->of));
+	const int64_t rows = a->of.x.rows;
+	const int fits = a->dy.data && a->dy.dtype == HG_F16 && a->dy.rows == rows &&
+	                 a->dy.cols == a->of.layer[a->of.layers - 1].w.cols &&
+	                 (!a->dx.data || (a->dx.dtype == HG_F16 && a->dx.rows == rows &&
+	                                  a->dx.cols == a->of.x.cols)) &&
+	                 a->csr_t.rows == rows;
+	return fits ? HG_OK
+	            : hg__fail(ctx, HG_ERR_INTERNAL, "small_layers_back: operands do not fit together");
+}

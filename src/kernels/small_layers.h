@@ -1,0 +1,90 @@
+/* The contract of the kernels that compute several layers of graph convolution at once, on a batch
+ * of small graphs. Everything between the layers stays on the chip. */
+#ifndef HG_KERNELS_SMALL_LAYERS_H
+#define HG_KERNELS_SMALL_LAYERS_H
+
+#include "core/bins.h"
+#include "core/context.h"
+#include "core/csr.h"
+#include "core/mat.h"
+#include "kernels/epilogue.h"
+#include "kernels/overflow.h"
+
+HG_EXTERN_C_BEGIN
+
+enum {
+	HG__SMALL_LAYERS = 32, /* the most layers of one call */
+	HG__SMALL_WIDTH = 32   /* the most columns of X and of a layer's result */
+};
+
+/* One layer:
+ *
+ *     H' = dropout(f(A H W + b))
+ *
+ * - w: [columns of H, columns of H'], b: [1, columns of H'] or absent.
+ * - aggregate_first: (A H) W, else A (H W). The first of the two products is narrowed, and H' is.
+ * - act_drop: f is relu, or there is neither f nor dropout.
+ * - inner, result: check the first product and H' for overflow, before they are narrowed. The
+ *   number that they record is INFINITY.
+ * - dw, db: backward only; the gradients, f32, or absent where they are not needed. */
+struct hg__small_layer {
+	struct hg__mat w, b;
+	int aggregate_first;
+	struct hg__act_drop act_drop;
+	struct hg__overflow_flag inner, result;
+	struct hg__mat dw, db;
+};
+
+/* Layers 0 .. layers - 1, each on the result of the one before:
+ *
+ *     H_0 = X,   H_{l+1} = layer_l(H_l),   Y = H_layers
+ *     A[i, j] = narrow(alpha r_i s_j) for each entry (i, j); where it repeats, their sum, which
+ *               may be narrowed again
+ *
+ * All matrices are halves. Sums are computed in f32 and in any order, by tensor cores where there
+ * are some (hg__depth_dot), and narrowed once. If an element is not finite, those of all rows of
+ * its bin may become NaN.
+ *
+ * - csr: every entry joins two nodes of one bin.
+ * - row_scale r, col_scale s: f32 vectors, or NULL (ones).
+ * - kept: i32 [bins * layers, HG__SMALL_KEPT], which forward writes for backward: the elements that
+ *   dropout keeps, in an order of the backend's own. Absent if no layer drops. */
+struct hg__small_layers_args {
+	struct hg__csr csr;
+	const float *row_scale, *col_scale;
+	float alpha;
+	const struct hg__bins *bins;
+	const struct hg__small_layer *layer;
+	int layers;
+	struct hg__mat x, y, kept;
+};
+enum { HG__SMALL_KEPT = HG__BIN_ROWS * HG__SMALL_WIDTH / 32 };
+
+/* The gradients of X and of each W and b. The layers are computed once more, because nothing of
+ * them is kept but `kept`. With dH the gradient of a layer's result,
+ *
+ *     dZ = f'(Z) dropout(dH),   db = column sums of dZ,   T = A^T dZ,   dW = H^T T,   dX = T W^T
+ *
+ * where dZ, T and dX are narrowed once, and dX is the dH of the layer before. Gradients of
+ * parameters are added in an order that depends on nothing but the shapes.
+ *
+ * - of: the arguments of the forward pass. y is not read, and nothing checks for overflow.
+ * - csr_t: the transpose; csr_t.edge is not read.
+ * - symmetric: A^T = A.
+ * - dy: [nodes, columns of Y].  dx: [nodes, columns of X], or absent. */
+struct hg__small_layers_back_args {
+	struct hg__small_layers_args of;
+	struct hg__csr csr_t;
+	int symmetric;
+	struct hg__mat dy, dx;
+};
+
+/* small_layers.c: whether a call is within the contract. HG_OK, or an error with a message
+ * (support.h). */
+HG_NODISCARD hg_status hg__small_layers_supported(hg_context *ctx,
+                                                  const struct hg__small_layers_args *a);
+HG_NODISCARD hg_status hg__small_layers_back_supported(hg_context *ctx,
+                                                       const struct hg__small_layers_back_args *a);
+
+HG_EXTERN_C_END
+#endif
