@@ -143,6 +143,7 @@ static hg_status compile_recorded(hg_tape *tape, hg_var output)
 	HG__TRY(check_output(tape, output));
 	HG__TRY(hg__tape_fuse(tape));
 	hg__tape_live(&tape->recording);
+	HG__TRY(hg__tape_regions(tape));
 	HG__TRY(hg__plan_lifetimes(tape->ctx, &tape->recording, &tape->plan));
 	HG__TRY(check_losses(tape));
 	HG__TRY(hg__bound_gradients(tape));

@@ -21,6 +21,8 @@ static void find_alive(const struct hg__recording *recording, struct hg__tape_pl
 	for (int64_t k = 0; k < recording->entries; k++)
 		if (plan->entry[k].alive)
 			plan->entry[k].position = plan->running++;
+	for (int64_t k = 0; k < recording->entries; k++)
+		plan->entry[k].position_back = 2 * plan->running - plan->entry[k].position;
 }
 
 /* Can the gradient pass through operand i of node k? The node must run, and the op must have a
@@ -152,7 +154,8 @@ static void result_spans(const struct hg__recording *recording, struct hg__tape_
 		const int32_t made = i < 0 ? entry->node.out : entry->node.aux[i];
 		const unsigned saved = entry->saves & (i < 0 ? HG__SAVE_OUT : HG__SAVE_AUX(i)),
 		               only_back = i < 0 ? 0 : entry->saves & HG__BACK_AUX(i);
-		if (made < 0 || (only_back && !planned->back))
+		if (made < 0 || (only_back && !planned->back) || plan->value[made].inside ||
+		    (i >= 0 && planned->region >= 0))
 			continue;
 		const struct hg__value *value = &recording->value[made];
 		const int32_t span =
@@ -179,6 +182,21 @@ static void value_spans(const struct hg__recording *recording, struct hg__tape_p
 			save_operand(recording, plan, k, i, back_at);
 		else if (node->in[i] >= 0)
 			extend_span(plan, plan->value[node->in[i]].span, at);
+}
+
+/* The spans of a region: its kernels read X both times, and `kept` is written by the first for the
+ * second. */
+static void region_spans(const struct hg__recording *recording, struct hg__tape_plan *plan,
+                         const struct hg__region *region)
+{
+	const struct hg__planned_entry *last = &plan->entry[hg__region_last(region)];
+	extend_span(plan, plan->value[region->x].span, last->position_back);
+	if (region->kept < 0)
+		return;
+	const int32_t span =
+	    add_span(recording, plan, HG__USE_VALUE, region->kept, last->position, HG_I32);
+	plan->value[region->kept].span = span;
+	extend_span(plan, span, last->position_back);
 }
 
 /* Do the gradients of operand i and of the result share one buffer? They can if the op passes the
@@ -237,7 +255,7 @@ static void begin_gradient(const struct hg__recording *recording, struct hg__tap
 	const struct hg__node *node = &recording->entry[k].node;
 	const int32_t root = hg__root_of(recording, k, i);
 	const struct hg__value *value = &recording->value[root];
-	if (value->kind == HG__PARAM)
+	if (value->kind == HG__PARAM || plan->value[root].inside)
 		return;
 	const int shares = shares_gradient(recording, plan, node, i);
 	const int32_t span = shares ? plan->value[node->out].grad_span
@@ -285,10 +303,10 @@ static void grad_spans(const struct hg__recording *recording, struct hg__tape_pl
 }
 
 /* How many spans there can be: a node has its result and what it keeps; an operand may be
- * recomputed, and have a gradient and a contribution to it. */
-static int64_t most_spans(const struct hg__recording *recording)
+ * recomputed, and have a gradient and a contribution to it; a region keeps a value. */
+static int64_t most_spans(const struct hg__recording *recording, const struct hg__tape_plan *plan)
 {
-	int64_t spans = 0;
+	int64_t spans = plan->regions;
 	for (int64_t k = 0; k < recording->entries; k++)
 		spans += 1 + HG__MAX_AUX + 3 * recording->entry[k].node.n_in;
 	return spans;
@@ -304,7 +322,7 @@ static hg_status begin_plan(hg_context *ctx, const struct hg__recording *recordi
 	                       &memory));
 	plan->value = memory;
 	plan->values = recording->values;
-	plan->span_capacity = most_spans(recording);
+	plan->span_capacity = most_spans(recording, plan);
 	HG__TRY(hg__host_alloc(ctx, (size_t)plan->span_capacity, sizeof *plan->span, "the memory plan",
 	                       &memory));
 	plan->span = memory;
@@ -314,9 +332,11 @@ static hg_status begin_plan(hg_context *ctx, const struct hg__recording *recordi
 	plan->entries = recording->entries;
 	for (int64_t v = 0; v < plan->values; v++)
 		plan->value[v].span = plan->value[v].grad_span = -1;
-	for (int64_t k = 0; k < plan->entries; k++)
+	for (int64_t k = 0; k < plan->entries; k++) {
+		plan->entry[k].region = -1;
 		for (int i = 0; i < HG__MAX_IN; i++)
 			plan->entry[k].recompute[i] = plan->entry[k].part_span[i] = -1;
+	}
 	return HG_OK;
 }
 
@@ -325,10 +345,13 @@ hg_status hg__plan_lifetimes(hg_context *ctx, const struct hg__recording *record
 {
 	HG__TRY(begin_plan(ctx, recording, plan));
 	find_alive(recording, plan);
+	hg__place_regions(recording, plan);
 	find_grads(recording, plan);
 	for (int64_t k = 0; k < recording->entries; k++)
 		if (plan->entry[k].alive)
 			value_spans(recording, plan, k);
+	for (int64_t r = 0; r < plan->regions; r++)
+		region_spans(recording, plan, &plan->region[r]);
 	grad_spans(recording, plan);
 	/* A tape that keeps everything (keep.c): all spans last to the end, so no memory is used
 	 * twice. */
@@ -340,6 +363,7 @@ hg_status hg__plan_lifetimes(hg_context *ctx, const struct hg__recording *record
 
 void hg__tape_plan_free(hg_context *ctx, struct hg__tape_plan *plan)
 {
+	hg__host_free(ctx, plan->region, (size_t)plan->region_capacity * sizeof *plan->region);
 	hg__host_free(ctx, plan->span, (size_t)plan->span_capacity * sizeof *plan->span);
 	hg__host_free(ctx, plan->entry, (size_t)plan->entries * sizeof *plan->entry);
 	hg__host_free(ctx, plan->value, (size_t)plan->values * sizeof *plan->value);

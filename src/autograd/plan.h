@@ -2,6 +2,7 @@
 #define HG_AUTOGRAD_PLAN_H
 
 #include "autograd/recording.h"
+#include "autograd/region.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -14,7 +15,10 @@ HG_EXTERN_C_BEGIN
  *     i          forward of node i
  *     F          between forward and backward
  *     2F - i     backward of node i
- *     2F + 1     after the run, when the caller reads the values it kept */
+ *     2F + 1     after the run, when the caller reads the values it kept
+ *
+ * The nodes of a region (region.h) have the positions at which its kernels run: forward that of its
+ * last node, backward that of the first that has a gradient. */
 
 /* A buffer of the arena. It is in use from position first to position last, both included. */
 enum hg__use {
@@ -45,16 +49,20 @@ struct hg__planned_value {
 	int alive; /* a node that runs reads it, or the caller does */
 	/* depends: on a parameter or variable; reaches: the loss; through differentiable operands */
 	int depends, reaches;
-	int grad;                /* depends and reaches: a gradient is computed */
-	int32_t parts;           /* contributions to the gradient */
-	int32_t span, grad_span; /* -1: not in the arena */
+	int grad; /* depends and reaches: a gradient is computed */
+	/* made and read inside a region: neither it nor its gradient is ever stored */
+	int inside;
+	int32_t parts;                                       /* contributions to the gradient */
+	int32_t span, grad_span;                             /* -1: not in the arena */
 	struct hg__known_gradient gradient[HG__ASSUMPTIONS]; /* gradient_range.c */
 };
 
 /* What the plan says of an entry of the recording. */
 struct hg__planned_entry {
 	int alive, back;          /* runs forward; has a backward */
-	int32_t position;         /* i in the list of positions above */
+	int32_t position;         /* of its forward; i in the list of positions above */
+	int32_t position_back;    /* of its backward */
+	int32_t region;           /* the number of its region; -1: none */
 	int is_first[HG__MAX_IN]; /* operand i gets its first contribution to its gradient here */
 	/* bit i: the op itself adds its contribution to the gradient of operand i */
 	unsigned adds;
@@ -75,6 +83,8 @@ struct hg__tape_plan {
 	struct hg__planned_value *value;
 	struct hg__planned_entry *entry;
 	int64_t values, entries;
+	struct hg__region *region;
+	int64_t regions, region_capacity;
 	int32_t running;    /* nodes that run: F above */
 	int64_t recomputes; /* operands that the backward pass recomputes */
 	struct hg__span *span;
@@ -94,10 +104,18 @@ static inline int hg__is_alive(const struct hg__tape_plan *plan, int64_t entry)
 	return hg__is_planned(plan) && plan->entry[entry].alive;
 }
 
+/* The region of an entry; NULL: it has none. */
+static inline const struct hg__region *hg__region_of(const struct hg__tape_plan *plan,
+                                                     int64_t entry)
+{
+	const int32_t region = plan->entry[entry].region;
+	return region >= 0 ? &plan->region[region] : NULL;
+}
+
 /* The position of the backward of an entry, and the one after the run. */
 static inline int32_t hg__position_back(const struct hg__tape_plan *plan, int64_t entry)
 {
-	return 2 * plan->running - plan->entry[entry].position;
+	return plan->entry[entry].position_back;
 }
 static inline int32_t hg__position_end(const struct hg__tape_plan *plan)
 {
@@ -111,6 +129,10 @@ static inline int32_t hg__last_of(const struct hg__tape_plan *plan, int32_t span
 	return span >= 0 ? plan->span[span].last : INT32_MAX;
 }
 
+/* regions.c: finds the regions of a tape that trains. Called before the plan is made. */
+HG_NODISCARD hg_status hg__tape_regions(hg_tape *tape);
+/* regions.c: sets the positions of the nodes in regions, and which values are inside. */
+void hg__place_regions(const struct hg__recording *recording, struct hg__tape_plan *plan);
 /* plan.c: which nodes run, which values get a gradient, and how long each buffer lives. */
 HG_NODISCARD hg_status hg__plan_lifetimes(hg_context *ctx, const struct hg__recording *recording,
                                           struct hg__tape_plan *plan);

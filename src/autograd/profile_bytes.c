@@ -81,11 +81,35 @@ static void count_backward(const struct hg__task *task, hg_profile_line *line)
 	count_parts(task, line);
 }
 
+/* Backward computes the layers from X again. */
+static void count_region(const struct hg__region_call *call, int backward, hg_profile_line *line)
+{
+	const struct hg__small_layers_args *a = &call->forward;
+	const double kept = hg__mat_bytes(&a->kept);
+	line->bytes_read = hg__mat_bytes(&a->x) + hg__csr_bytes(&a->csr);
+	for (int l = 0; l < a->layers; l++) {
+		const double params = hg__mat_bytes(&a->layer[l].w) + hg__mat_bytes(&a->layer[l].b);
+		line->bytes_read += params;
+		line->bytes_written +=
+		    backward ? hg__mat_bytes(&a->layer[l].dw) + hg__mat_bytes(&a->layer[l].db) : 0.0;
+	}
+	if (!backward) {
+		line->bytes_written = hg__mat_bytes(&a->y) + kept;
+		return;
+	}
+	line->bytes_read += hg__mat_bytes(&call->backward.dy) + kept;
+	line->bytes_written += hg__mat_bytes(&call->backward.dx);
+}
+
 void hg__profile_bytes(const hg_tape *tape, const struct hg__task *task, int backward,
                        hg_profile_line *line)
 {
 	line->bytes_read = line->bytes_written = 0.0;
-	if (backward)
+	if (task->idle)
+		return;
+	if (task->region)
+		count_region(task->region, backward, line);
+	else if (backward)
 		count_backward(task, line);
 	else
 		count_forward(tape, task, line);

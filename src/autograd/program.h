@@ -18,8 +18,19 @@ struct hg__task {
 	int32_t entry;
 	/* in the backward pass: this call runs forward and recomputes an operand of the next one */
 	int recompute;
+	/* its region, which runs with this call: forward with that of the last node, backward with that
+	 * of the first that has a gradient. The calls of the other nodes are idle. */
+	const struct hg__region_call *region;
+	int idle;
 	struct hg__mat add[HG__MAX_IN];
 	int is_first[HG__MAX_IN];
+};
+
+/* The arguments of a region's kernels. */
+struct hg__region_call {
+	struct hg__small_layer layer[HG__SMALL_LAYERS];
+	struct hg__small_layers_args forward;
+	struct hg__small_layers_back_args backward;
 };
 
 /* Called after every node that ran, with the operands of its call. A tape with a hook computes the
@@ -61,6 +72,8 @@ struct hg__program {
 	hg_tape *arena_owner; /* the tape that owns the arena; NULL: this one */
 	/* memory of the caller that is the arena, and grows if it is too small; NULL: none */
 	struct hg__buffer *lent;
+	struct hg__region_call *region; /* of each region of the plan */
+	int64_t regions;
 	size_t workspace_bytes;
 	int64_t store_guards; /* results that a guard compares as they are stored */
 	const struct hg__hook *hook;
@@ -79,11 +92,26 @@ void hg__tape_lend(hg_tape *tape, struct hg__buffer *arena);
  * workspace. */
 HG_NODISCARD hg_status hg__tape_tasks(hg_tape *tape);
 void hg__program_free(hg_context *ctx, struct hg__program *program);
-/* tasks.c: does a guard compare the result of this node as it is stored (kernels/overflow.h)? It
+/* operands.c: does a guard compare the result of this node as it is stored (kernels/overflow.h)? It
  * does where neither a proof nor the weights bound the result, on tapes that train and may be
  * recorded again. */
 int hg__is_store_guarded(const hg_tape *tape, const struct hg__node *node);
 
+/* region_call.c: sets the arguments of a region's kernels. first, last: the backward calls of those
+ * nodes, of which the gradients are read. */
+HG_NODISCARD hg_status hg__region_arguments(const hg_tape *tape, const struct hg__region *region,
+                                            const struct hg__call *first,
+                                            const struct hg__call *last,
+                                            struct hg__region_call *call);
+/* operands.c: a value's matrix, absent if the index is -1 or the value has no memory at this time;
+ * its gradient; and a matrix of its shape in a span of the arena. */
+struct hg__mat hg__mat_of(const hg_tape *tape, int32_t index);
+struct hg__mat hg__grad_of(const hg_tape *tape, int32_t index);
+struct hg__mat hg__in_arena(const hg_tape *tape, const struct hg__value *value, hg_dtype dtype,
+                            int32_t span);
+/* operands.c: the guard of the result of entry k. A copy of a tape that keeps everything (keep.c)
+ * has none. */
+struct hg__overflow_flag hg__store_guard(const hg_tape *tape, int64_t k);
 /* graphs.c: gives the call of entry k what its node needs of its graph. */
 HG_NODISCARD hg_status hg__set_graph(const struct hg__recording *recording,
                                      const struct hg__tape_plan *plan, int64_t k,

@@ -29,6 +29,26 @@ static hg_status guard_stored(const struct hg__call *call)
 	           : HG_OK;
 }
 
+static hg_status run_forward(const struct hg__task *task)
+{
+	const struct hg__call *call = &task->call;
+	if (task->idle)
+		return HG_OK;
+	if (task->region)
+		return call->k->small_layers.run(call->ctx, &task->region->forward);
+	HG__TRY(call->node->op->forward(call));
+	return guard_stored(call);
+}
+
+static hg_status run_backward(const struct hg__task *task)
+{
+	const struct hg__call *call = &task->call;
+	if (task->idle)
+		return HG_OK;
+	return task->region ? call->k->small_layers_back.run(call->ctx, &task->region->backward)
+	                    : call->node->op->backward(call);
+}
+
 hg_status hg__overflow_clear(hg_params *params)
 {
 	if (!params->overflow_pending)
@@ -83,8 +103,7 @@ hg_status hg_tape_forward(hg_tape *tape)
 	for (int64_t i = 0; i < tape->program.forwards; i++) {
 		const struct hg__task *task = &tape->program.forward[i];
 		HG__TRY(call_laps(tape, i));
-		HG__TRY(task->call.node->op->forward(&task->call));
-		HG__TRY(guard_stored(&task->call));
+		HG__TRY(run_forward(task));
 		HG__TRY(call_hook(tape, task, 0));
 		HG__TRY(hg__watch_after(tape->observing.watch, i));
 	}
@@ -158,7 +177,7 @@ hg_status hg_tape_backward(hg_tape *tape)
 		if (task->recompute) {
 			HG__TRY(task->call.node->op->forward(&task->call));
 		} else {
-			HG__TRY(task->call.node->op->backward(&task->call));
+			HG__TRY(run_backward(task));
 			HG__TRY(hg__add_parts(tape->ctx, task));
 			HG__TRY(call_hook(tape, task, 1));
 		}

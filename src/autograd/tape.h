@@ -18,14 +18,15 @@ HG_EXTERN_C_BEGIN
  *     plan.h         what of the recording runs, when, and where in the arena each buffer lies:
  *                    plan.c and arena.c
  *     program.h      calls that run again and again, and their memory: tasks.c and graphs.c make
- *                    them from the recording and the plan, and run.c runs them
+ *                    them from the recording and the plan, operands.c says where operands lie,
+ *                    and run.c runs them
  *     observe.h      who inspects the tensors of a step, and which buffers stay for that:
  *                    observe.c and the files named like it
  *
  * A function takes the narrowest of these that it needs. life.c makes and frees a tape. compile.c
- * calls, in this order: fuse.c, live.c, plan.c, gradient_range.c, place.c with arena.c and tasks.c.
- * What needs the whole tape is declared here: promote.c decides what happens to a node that
- * overflowed; memory.c adds up the device memory of a run; keep.c copies a tape; print.c and
+ * calls, in this order: fuse.c, live.c, regions.c, plan.c, gradient_range.c, place.c with arena.c,
+ * and tasks.c. What needs the whole tape is declared here: promote.c decides what happens to a node
+ * that overflowed; memory.c adds up the device memory of a run; keep.c copies a tape; print.c and
  * explain.c show it. */
 
 enum hg__stage { HG__RECORDING = 0, HG__COMPILED = 1, HG__FORWARDED = 2 };

@@ -48,60 +48,6 @@ static hg_status allocate_arena(hg_tape *tape)
 	return tape->ctx->backend->fill(tape->ctx, arena->data, 0, arena->bytes);
 }
 
-/* The arena. Before it is allocated, kernels are planned with addresses that nothing reads: they
- * say that an operand is present, and they are aligned as the real ones will be. */
-static char *base_of(const hg_tape *tape)
-{
-	void *arena = tape->program.arena.data;
-	return arena ? arena : (void *)(uintptr_t)HG__ALIGN;
-}
-
-static struct hg__mat in_arena(const hg_tape *tape, const struct hg__value *value, hg_dtype dtype,
-                               int32_t span)
-{
-	/* no span: only the backward pass uses this buffer */
-	char *place = span >= 0 ? base_of(tape) + tape->plan.span[span].offset : NULL;
-	const struct hg__mat mat = {place, value->rows, value->cols, hg__leading(value->cols), dtype};
-	return mat;
-}
-
-/* An empty tensor has no memory. It gets an address all the same, because NULL means absent. */
-static struct hg__mat of_tensor(const hg_tape *tape, const hg_tensor *tensor)
-{
-	struct hg__mat mat = tensor->mat;
-	if (!mat.data)
-		mat.data = base_of(tape);
-	return mat;
-}
-
-static struct hg__mat mat_of(const hg_tape *tape, int32_t index)
-{
-	const struct hg__mat none = {NULL, 0, 0, 0, HG_F32};
-	if (index < 0)
-		return none;
-	const struct hg__value *value = &tape->recording.value[index];
-	return value->node < 0 ? of_tensor(tape, value->tensor)
-	                       : in_arena(tape, value, value->dtype, tape->plan.value[index].span);
-}
-
-/* d(scale * loss) / d(loss) = scale. The address is that of the optimiser's own number, so the
- * captured step follows the scale. */
-static struct hg__mat loss_scale(const hg_tape *tape)
-{
-	const struct hg__mat scale = {&tape->params->step->scale.scale, 1, 1, 1, HG_F32};
-	return scale;
-}
-
-static struct hg__mat grad_of(const hg_tape *tape, int32_t index)
-{
-	const struct hg__value *root = &tape->recording.value[index];
-	if (tape->plan.trains && index == tape->plan.output)
-		return loss_scale(tape);
-	return root->kind == HG__PARAM
-	           ? root->param->grad->mat
-	           : in_arena(tape, root, hg__grad_dtype(root), tape->plan.value[index].grad_span);
-}
-
 static hg_status build_views(hg_tape *tape)
 {
 	const struct hg__recording *recording = &tape->recording;
@@ -113,28 +59,11 @@ static hg_status build_views(hg_tape *tape)
 	program->views = recording->values;
 	for (int32_t v = 0; v < (int32_t)recording->values; v++) {
 		if (tape->plan.value[v].span >= 0)
-			program->view[v].value = hg__tensor_view(tape->ctx, mat_of(tape, v));
+			program->view[v].value = hg__tensor_view(tape->ctx, hg__mat_of(tape, v));
 		if (tape->plan.value[v].grad_span >= 0)
-			program->view[v].grad = hg__tensor_view(tape->ctx, grad_of(tape, v));
+			program->view[v].grad = hg__tensor_view(tape->ctx, hg__grad_of(tape, v));
 	}
 	return HG_OK;
-}
-
-int hg__is_store_guarded(const hg_tape *tape, const struct hg__node *node)
-{
-	const int guarded = node->verdict == HG_GUARDED && !node->by_weights &&
-	                    tape->recording.value[node->out].dtype == HG_F16;
-	return guarded && tape->plan.trains && tape->params->policy.replan;
-}
-
-/* The store guard of an entry. A copy of a tape that keeps everything (keep.c) runs a step of
- * another tape once more, so it leaves the overflow flag alone. */
-static struct hg__overflow_flag store_guard_of(const hg_tape *tape, int64_t k)
-{
-	struct hg__overflow_flag flag = {NULL, (int32_t)k};
-	if (hg__is_store_guarded(tape, &tape->recording.entry[k].node) && !tape->plan.keeps)
-		flag.word = &tape->params->step->overflow;
-	return flag;
 }
 
 static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *call)
@@ -148,16 +77,16 @@ static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *c
 	                          .step = &tape->params->step->step,
 	                          .stop = &tape->params->step->stop};
 	for (int i = 0; i < HG__MAX_IN; i++)
-		call->in[i] = mat_of(tape, i < node->n_in ? node->in[i] : -1);
+		call->in[i] = hg__mat_of(tape, i < node->n_in ? node->in[i] : -1);
 	for (int i = 0; i < HG__MAX_AUX; i++)
-		call->aux[i] = mat_of(tape, node->aux[i]);
-	call->out = mat_of(tape, node->out);
+		call->aux[i] = hg__mat_of(tape, node->aux[i]);
+	call->out = hg__mat_of(tape, node->out);
 	for (int i = 0; i < 2; i++)
 		if (node->buffer[i])
 			call->buffer[i] = node->buffer[i]->master->mat;
 	if (node->n_in > 0 && node->in[0] >= 0)
 		call->live = recording->value[node->in[0]].live;
-	call->overflow = store_guard_of(tape, k);
+	call->overflow = hg__store_guard(tape, k);
 	for (int i = 0; i < node->n_in; i++)
 		call->shift[i] = node->in[i] < 0 ? 0 : recording->value[node->in[i]].shift;
 	call->shift_out = node->shift;
@@ -184,21 +113,21 @@ static void backward_call(const hg_tape *tape, struct hg__task *task)
 		call->out.data = NULL;
 	for (int i = 0; i < node->n_in; i++)
 		if (planned->recompute[i] >= 0)
-			call->in[i] = in_arena(tape, &recording->value[node->in[i]],
-			                       recording->value[node->in[i]].dtype, planned->recompute[i]);
+			call->in[i] = hg__in_arena(tape, &recording->value[node->in[i]],
+			                           recording->value[node->in[i]].dtype, planned->recompute[i]);
 	call->adds = planned->adds;
-	call->dout = grad_of(tape, node->out);
+	call->dout = hg__grad_of(tape, node->out);
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0 || !(entry->grads >> i & 1u) || !tape->plan.value[node->in[i]].grad)
 			continue;
 		const struct hg__value *operand = &recording->value[node->in[i]];
-		call->din[i] = grad_of(tape, operand->root);
+		call->din[i] = hg__grad_of(tape, operand->root);
 		if (planned->part_span[i] < 0)
 			continue;
 		task->add[i] = call->din[i];
 		task->is_first[i] = planned->is_first[i];
 		call->din[i] =
-		    in_arena(tape, operand, hg__part_dtype(node, i, operand), planned->part_span[i]);
+		    hg__in_arena(tape, operand, hg__part_dtype(node, i, operand), planned->part_span[i]);
 	}
 }
 
@@ -237,6 +166,8 @@ static hg_status prepare_graphs(hg_tape *tape)
 		struct hg__task task = {.entry = (int32_t)k};
 		HG__TRY(forward_call(tape, k, &task.call));
 		HG__TRY(prepare_call(&task.call));
+		if (plan->entry[k].region >= 0)
+			continue;
 		HG__TRY(plan_call(tape, &task.call, 0));
 		if (!plan->entry[k].back)
 			continue;
@@ -248,6 +179,52 @@ static hg_status prepare_graphs(hg_tape *tape)
 	return plan->keeps ? HG_OK : hg__graphs_tile(recording, plan, tape->mode, hg__tape_needs(tape));
 }
 
+/* Attaches a region to the task of the node with which it runs, and makes the others idle. */
+static void join_region(const hg_tape *tape, struct hg__task *task, int backward)
+{
+	const struct hg__region *region = hg__region_of(&tape->plan, task->entry);
+	if (!region)
+		return;
+	const int32_t runs = backward ? hg__region_back(region) : hg__region_last(region);
+	task->idle = task->entry != runs;
+	task->region = task->idle ? NULL : &tape->program.region[tape->plan.entry[task->entry].region];
+}
+
+/* The results of a task that are compared as they are stored. */
+static int64_t guards_of(const struct hg__task *task)
+{
+	int64_t guards = 0;
+	if (!task->region)
+		return !task->idle && task->call.overflow.word;
+	for (int l = 0; l < task->region->forward.layers; l++)
+		guards += (task->region->layer[l].inner.word != NULL) +
+		          (task->region->layer[l].result.word != NULL);
+	return guards;
+}
+
+/* The arguments of all regions, and the workspace of their kernels. */
+static hg_status build_regions(hg_tape *tape)
+{
+	struct hg__program *program = &tape->program;
+	const struct hg__kernels *kernels = tape->ctx->backend->kernels;
+	for (int64_t r = 0; r < tape->plan.regions; r++) {
+		const struct hg__region *region = &tape->plan.region[r];
+		struct hg__region_call *call = &program->region[r];
+		struct hg__task first = {.entry = hg__region_first(region)},
+		                last = {.entry = hg__region_last(region)};
+		HG__TRY(forward_call(tape, first.entry, &first.call));
+		HG__TRY(forward_call(tape, last.entry, &last.call));
+		backward_call(tape, &first);
+		backward_call(tape, &last);
+		HG__TRY(hg__region_arguments(tape, region, &first.call, &last.call, call));
+		program->workspace_bytes = hg__larger(
+		    program->workspace_bytes,
+		    hg__larger(kernels->small_layers.workspace(tape->ctx, &call->forward),
+		               kernels->small_layers_back.workspace(tape->ctx, &call->backward)));
+	}
+	return HG_OK;
+}
+
 static hg_status build_forward(hg_tape *tape)
 {
 	struct hg__program *program = &tape->program;
@@ -257,9 +234,11 @@ static hg_status build_forward(hg_tape *tape)
 		struct hg__task *task = &program->forward[program->forwards++];
 		task->entry = (int32_t)k;
 		HG__TRY(forward_call(tape, k, &task->call));
-		program->store_guards += task->call.overflow.word != NULL;
+		join_region(tape, task, 0);
+		program->store_guards += guards_of(task);
 		HG__TRY(prepare_call(&task->call));
-		HG__TRY(plan_call(tape, &task->call, 0));
+		if (tape->plan.entry[k].region < 0)
+			HG__TRY(plan_call(tape, &task->call, 0));
 	}
 	return HG_OK;
 }
@@ -275,7 +254,7 @@ static void build_recompute(hg_tape *tape, int32_t k, int i)
 	for (int64_t f = 0; f < program->forwards; f++)
 		if (program->forward[f].entry == value->node)
 			*task = program->forward[f];
-	task->call.out = in_arena(tape, value, value->dtype, tape->plan.entry[k].recompute[i]);
+	task->call.out = hg__in_arena(tape, value, value->dtype, tape->plan.entry[k].recompute[i]);
 	task->call.overflow.word = NULL;
 	task->recompute = 1;
 }
@@ -294,8 +273,22 @@ static hg_status build_backward(hg_tape *tape)
 		struct hg__task *task = &program->backward[program->backwards++];
 		*task = program->forward[f];
 		backward_call(tape, task);
-		HG__TRY(plan_call(tape, &task->call, 1));
+		join_region(tape, task, 1);
+		if (tape->plan.entry[k].region < 0)
+			HG__TRY(plan_call(tape, &task->call, 1));
 	}
+	return HG_OK;
+}
+
+static hg_status allocate_regions(hg_tape *tape)
+{
+	void *memory = NULL;
+	if (!tape->plan.regions)
+		return HG_OK;
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->plan.regions, sizeof(struct hg__region_call),
+	                       "the tape's regions", &memory));
+	tape->program.region = memory;
+	tape->program.regions = tape->plan.regions;
 	return HG_OK;
 }
 
@@ -315,8 +308,11 @@ hg_status hg__tape_tasks(hg_tape *tape)
 	void *workspace = NULL;
 	if (program->arena_owner && tape->plan.arena_bytes > program->arena_owner->plan.arena_bytes)
 		program->arena_owner = NULL;
+	HG__TRY(allocate_regions(tape));
+	HG__TRY(build_regions(tape)); /* for the size of the workspace; the arena is not there yet */
 	HG__TRY(prepare_graphs(tape));
 	HG__TRY(allocate_arena(tape));
+	HG__TRY(build_regions(tape));
 	HG__TRY(build_views(tape));
 	HG__TRY(allocate_tasks(tape->ctx, tape->plan.running, &program->forward,
 	                       &program->forward_capacity));
@@ -333,6 +329,7 @@ void hg__program_free(hg_context *ctx, struct hg__program *program)
 {
 	if (!program->arena_owner && !program->lent)
 		hg__buffer_free(ctx, &program->arena);
+	hg__host_free(ctx, program->region, (size_t)program->regions * sizeof *program->region);
 	hg__host_free(ctx, program->view, (size_t)program->views * sizeof *program->view);
 	hg__host_free(ctx, program->promise,
 	              (size_t)program->promise_capacity * sizeof *program->promise);

@@ -1,0 +1,193 @@
+/* Finds regions (region.h) on a recording whose chains are fused. A layer is
+ *
+ *     linear, spmm_epilogue or spmm                        A (H W), the bias behind the sum
+ *     spmm, linear, then nothing, epilogue or relu         (A H) W + b
+ *
+ * Each result inside a region has one reader. Everything is f16 with f32 sums, and all layers have
+ * one graph and one normalisation. */
+#include "autograd/region.h"
+
+#include "autograd/fuse.h"
+#include "autograd/ops/epilogue.h"
+#include "autograd/tape.h"
+
+static const struct hg__node *node_of(const hg_tape *tape, int32_t entry)
+{
+	return &tape->recording.entry[entry].node;
+}
+
+/* Whether a value is a parameter that gets its gradient from its one reader, `node`. */
+static int is_own_param(const hg_tape *tape, const struct hg__node *node, int i)
+{
+	const struct hg__value *value = hg__operand(&tape->recording, node, i);
+	return value && value->kind == HG__PARAM && !(value->param->flags & HG_PARAM_BUFFER) &&
+	       value->uses == 1 && value->dtype == HG_F16 && value->root == node->in[i] &&
+	       hg__part_dtype(node, i, value) == HG_F32;
+}
+
+/* Is the result of this node a half as it is, that fits a region? What the tape has proved a region
+ * must check where the bound has no room, unless the policy wants no checks. */
+static int result_fits(const hg_tape *tape, int32_t entry)
+{
+	const struct hg__node *node = node_of(tape, entry);
+	const struct hg__value *out = &tape->recording.value[node->out];
+	return out->dtype == HG_F16 && !out->shift && !node->shift && !node->shadow &&
+	       node->accumulate == HG_ACC_F32 && out->cols <= HG__SMALL_WIDTH &&
+	       node->verdict != HG_PROMOTED && node->verdict != HG_REFUSED &&
+	       (tape->params->policy.replan || hg__region_has_room(tape, entry));
+}
+
+/* The entry that makes operand 0 of this one for it alone, if it is of this op; else -1. */
+static int32_t maker_of(const hg_tape *tape, int32_t entry, const struct hg__op *op)
+{
+	const int32_t maker =
+	    entry < 0 ? -1 : hg__previous_entry(&tape->recording, node_of(tape, entry));
+	return maker >= 0 && node_of(tape, maker)->op == op && result_fits(tape, maker) ? maker : -1;
+}
+
+static int has_operand(const struct hg__node *node, int i)
+{
+	return i < node->n_in && node->in[i] >= 0;
+}
+
+/* The operands of the ops. */
+enum { SPMM_WEIGHTS = 1, LINEAR_W = 1, LINEAR_B, SUM_Z = 2, SUM_EPS, SUM_B, END_B = 1 };
+
+static int ends_well(const struct hg__epilogue_attr *end)
+{
+	return end->act == 1 + HG__ACT_relu || (end->act == 0 && !(end->p > 0.0f));
+}
+
+/* Takes operand i as the layer's bias. 0: it is there, but not a parameter of this layer alone. */
+static int take_bias(const hg_tape *tape, const struct hg__node *node, int i,
+                     struct hg__region_layer *layer)
+{
+	layer->b = has_operand(node, i) ? node->in[i] : -1;
+	return layer->b < 0 || is_own_param(tape, node, i);
+}
+
+/* A (H W), ending at this entry. */
+static int product_first(const hg_tape *tape, int32_t last, struct hg__region_layer *layer,
+                         struct hg__spmm_attr *spmm)
+{
+	const struct hg__node *node = node_of(tape, last);
+	struct hg__spmm_epilogue_attr attr = {0};
+	if (node->op == &hg__op_spmm_epilogue)
+		hg__attr_get(node, &attr, sizeof attr);
+	else if (node->op == &hg__op_spmm)
+		hg__attr_get(node, &attr.spmm, sizeof attr.spmm);
+	else
+		return 0;
+	const int32_t product = maker_of(tape, last, &hg__op_linear);
+	if (product < 0 || attr.self || has_operand(node, SPMM_WEIGHTS) || has_operand(node, SUM_Z) ||
+	    has_operand(node, SUM_EPS) || has_operand(node_of(tape, product), LINEAR_B) ||
+	    !take_bias(tape, node, SUM_B, layer))
+		return 0;
+	layer->inner = layer->product = product;
+	layer->result = layer->blamed = last;
+	layer->end = attr.act_drop;
+	layer->key = node->rng_key;
+	*spmm = attr.spmm;
+	return 1;
+}
+
+/* The product behind which this entry is the end of a layer, or which it is itself; -1: none. */
+static int32_t ended_product(const hg_tape *tape, int32_t last, struct hg__epilogue_attr *end)
+{
+	const struct hg__node *node = node_of(tape, last);
+	if (node->op == &hg__op_linear)
+		return last;
+	if (node->op == &hg__op_epilogue && !has_operand(node, END_B))
+		hg__attr_get(node, end, sizeof *end);
+	else if (node->op == &hg__op_relu)
+		end->act = node->op->act;
+	else
+		return -1;
+	return maker_of(tape, last, &hg__op_linear);
+}
+
+/* (A H) W, ending at this entry. */
+static int aggregate_first(const hg_tape *tape, int32_t last, struct hg__region_layer *layer,
+                           struct hg__spmm_attr *spmm)
+{
+	layer->end = (struct hg__epilogue_attr){0};
+	layer->product = ended_product(tape, last, &layer->end);
+	layer->inner = maker_of(tape, layer->product, &hg__op_spmm);
+	if (layer->inner < 0 || has_operand(node_of(tape, layer->inner), SPMM_WEIGHTS) ||
+	    !take_bias(tape, node_of(tape, layer->product), LINEAR_B, layer))
+		return 0;
+	layer->result = last;
+	/* what relu gives is no larger than what it is given */
+	layer->blamed = node_of(tape, last)->op == &hg__op_relu ? layer->product : last;
+	layer->key = node_of(tape, last)->rng_key;
+	layer->aggregate_first = 1;
+	hg__attr_get(node_of(tape, layer->inner), spmm, sizeof *spmm);
+	return 1;
+}
+
+/* The layer that ends at this entry, and its graph. */
+static int match_layer(const hg_tape *tape, int32_t last, struct hg__region_layer *layer,
+                       struct hg__spmm_attr *spmm, hg_graph **graph)
+{
+	*layer = (struct hg__region_layer){.b = -1};
+	if (!result_fits(tape, last) ||
+	    (!product_first(tape, last, layer, spmm) && !aggregate_first(tape, last, layer, spmm)))
+		return 0;
+	const struct hg__node *product = node_of(tape, layer->product),
+	                      *first = node_of(tape, layer->inner);
+	const struct hg__value *x = &tape->recording.value[first->in[0]];
+	layer->w = product->in[LINEAR_W];
+	*graph = node_of(tape, layer->aggregate_first ? layer->inner : last)->graph;
+	return is_own_param(tape, product, LINEAR_W) && ends_well(&layer->end) && x->dtype == HG_F16 &&
+	       !x->shift && x->cols >= 1 && x->cols <= HG__SMALL_WIDTH;
+}
+
+/* Whether a graph is a batch of small graphs that does not change. */
+static int is_batch(hg_graph *graph)
+{
+	return hg__graph_has_bins(graph) && !hg_graph_is_weighted(graph);
+}
+
+static hg_status finish(hg_tape *tape, struct hg__region *region)
+{
+	int drops = 0;
+	region->x = node_of(tape, hg__region_first(region))->in[0];
+	region->y = node_of(tape, hg__region_last(region))->out;
+	region->kept = -1;
+	for (int l = 0; l < region->layers; l++)
+		drops |= region->layer[l].end.p > 0.0f;
+	HG__TRY(hg__graph_bins(region->graph, &region->bins));
+	if (!drops)
+		return HG_OK;
+	const struct hg__value kept = {.kind = HG__AUX,
+	                               .dtype = HG_I32,
+	                               .rows = region->bins->bins * region->layers,
+	                               .cols = HG__SMALL_KEPT,
+	                               .node = hg__region_last(region),
+	                               .name = ""};
+	return hg__tape_value(tape, &kept, &region->kept);
+}
+
+hg_status hg__region_find(hg_tape *tape, int32_t last, struct hg__region *region)
+{
+	struct hg__region_layer layer[HG__SMALL_LAYERS];
+	*region = (struct hg__region){.kept = -1};
+	int count = 0;
+	for (int32_t k = last; k >= 0 && count < HG__SMALL_LAYERS;) {
+		struct hg__spmm_attr spmm;
+		hg_graph *graph = NULL;
+		if (!match_layer(tape, k, &layer[count], &spmm, &graph) || !is_batch(graph))
+			break;
+		if (count && (graph != region->graph || spmm.norm != region->spmm.norm ||
+		              spmm.alpha != region->spmm.alpha))
+			break;
+		region->graph = graph;
+		region->spmm = spmm;
+		k = hg__previous_entry(&tape->recording, node_of(tape, layer[count].inner));
+		count++;
+	}
+	for (int l = 0; l < count; l++)
+		region->layer[l] = layer[count - 1 - l];
+	region->layers = count;
+	return count ? finish(tape, region) : HG_OK;
+}

@@ -1,0 +1,59 @@
+#ifndef HG_AUTOGRAD_REGION_H
+#define HG_AUTOGRAD_REGION_H
+
+#include "autograd/attr.h"
+#include "autograd/recording.h"
+
+HG_EXTERN_C_BEGIN
+
+/* A region: consecutive layers of graph convolution on a batch of small graphs, which one kernel
+ * runs forward and one backward (kernels/small_layers.h). The recording keeps the nodes as they
+ * are, with their bounds and verdicts. Only their results between the layers are never stored, so
+ * the plan gives them no memory, and they run at one time: forward with the last node of the
+ * region, backward with the first that has a gradient.
+ *
+ * The gradient passes A^T before W^T in each layer, also where the layer aggregates first; and
+ * bias, activation and dropout of a layer are not narrowed in between. */
+struct hg__region_layer {
+	/* The nodes: the first of the two products, the dense one, and the one whose result is that of
+	 * the layer. Two of them are the same node, or all are different. */
+	int32_t inner, product, result;
+	int32_t blamed; /* the node that a result of the layer that overflows is blamed on */
+	int32_t w, b;   /* values; b -1: none */
+	int aggregate_first;
+	struct hg__epilogue_attr end;
+	uint64_t key; /* of the dropout */
+};
+struct hg__region {
+	hg_graph *graph;
+	struct hg__spmm_attr spmm;
+	const struct hg__bins *bins; /* the graph's */
+	int32_t x, y, kept;          /* values; kept -1: no layer drops */
+	int layers;
+	struct hg__region_layer layer[HG__SMALL_LAYERS];
+};
+
+static inline int32_t hg__region_first(const struct hg__region *region)
+{
+	return region->layer[0].inner;
+}
+/* The node with which its backward runs: the first that has a gradient, that of its W, whether X
+ * has one or not. */
+static inline int32_t hg__region_back(const struct hg__region *region)
+{
+	return region->layer[0].product;
+}
+static inline int32_t hg__region_last(const struct hg__region *region)
+{
+	return region->layer[region->layers - 1].result;
+}
+
+/* region_call.c: does the bound on the result of this node hold in a region, too? The matrix A is
+ * narrowed there, which the bounds of the recording do not count. A result that the policy guards
+ * has no bound that must hold. */
+int hg__region_has_room(const hg_tape *tape, int32_t entry);
+/* ops/region.c: the longest region that ends with this entry. No layer: there is none. */
+HG_NODISCARD hg_status hg__region_find(hg_tape *tape, int32_t last, struct hg__region *region);
+
+HG_EXTERN_C_END
+#endif

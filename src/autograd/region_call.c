@@ -1,0 +1,95 @@
+/* The arguments of a region's kernels (region.h), from the calls of its first and last node. */
+#include "autograd/program.h"
+#include "autograd/tape.h"
+
+/* The gradient of a parameter; absent if the loss does not reach it. */
+static struct hg__mat gradient_of(const hg_tape *tape, int32_t value)
+{
+	const struct hg__mat none = {NULL, 0, 0, 0, HG_F32};
+	return value >= 0 && tape->plan.value[value].grad
+	           ? tape->recording.value[value].param->grad->mat
+	           : none;
+}
+
+static struct hg__mat param_of(const hg_tape *tape, int32_t value)
+{
+	const struct hg__mat none = {NULL, 0, 0, 0, HG_F16};
+	return value >= 0 ? tape->recording.value[value].tensor->mat : none;
+}
+
+/* Narrowing A changes a sum by 2^-11 of it in each layer: in all of them by less than 2 %, since
+ * (1 + 2^-11)^HG__SMALL_LAYERS < 1.02. */
+#define ROOM 1.02
+
+int hg__region_has_room(const hg_tape *tape, int32_t entry)
+{
+	const struct hg__node *node = &tape->recording.entry[entry].node;
+	const struct hg__known *known =
+	    &tape->recording.value[node->out].known[node->by_weights ? HG__ASSUMED : HG__UNCONDITIONAL];
+	const int bounded = node->verdict == HG_PROVED || node->verdict == HG_EXACT || node->by_weights;
+	return !bounded || known->largest * ROOM < hg_dtype_get(HG_F16)->max;
+}
+
+/* The check of a node's result: the tape's own, or one that only the region needs. */
+static struct hg__overflow_flag guard_of(const hg_tape *tape, int32_t entry)
+{
+	struct hg__overflow_flag flag = hg__store_guard(tape, entry);
+	if (!flag.word && !hg__region_has_room(tape, entry))
+		flag.word = &tape->params->step->overflow;
+	return flag;
+}
+
+static struct hg__small_layer layer_of(const hg_tape *tape, const struct hg__region_layer *layer)
+{
+	return (struct hg__small_layer){.w = param_of(tape, layer->w),
+	                                .b = param_of(tape, layer->b),
+	                                .aggregate_first = layer->aggregate_first,
+	                                .act_drop = {.act = layer->end.act,
+	                                             .act_p = layer->end.act_p,
+	                                             .p = tape->mode == HG_TRAIN ? layer->end.p : 0.0f,
+	                                             .key = layer->key,
+	                                             .step = &tape->params->step->step},
+	                                .inner = guard_of(tape, layer->inner),
+	                                .result = guard_of(tape, layer->blamed),
+	                                .dw = gradient_of(tape, layer->w),
+	                                .db = gradient_of(tape, layer->b)};
+}
+
+/* Is A^T = A? Its factors commute where both are roots, or ones. */
+static int is_symmetric(const struct hg__region *region, const struct hg__csr *csr,
+                        const struct hg__csr *csr_t)
+{
+	const hg_norm norm = region->spmm.norm;
+	return csr->col == csr_t->col && (hg__norm_is_root(norm) || norm == HG_NORM_NONE) &&
+	       region->spmm.alpha == 1.0f;
+}
+
+hg_status hg__region_arguments(const hg_tape *tape, const struct hg__region *region,
+                               const struct hg__call *first, const struct hg__call *last,
+                               struct hg__region_call *call)
+{
+	const float *row_scale = NULL, *col_scale = NULL;
+	struct hg__csr csr, csr_t;
+	HG__TRY(hg__graph_norm(region->graph, region->spmm.norm, &row_scale, &col_scale));
+	HG__TRY(hg__graph_csr(region->graph, &csr));
+	HG__TRY(hg__graph_csr_t(region->graph, 0, &csr_t));
+	for (int l = 0; l < region->layers; l++)
+		call->layer[l] = layer_of(tape, &region->layer[l]);
+	call->forward = (struct hg__small_layers_args){.csr = csr,
+	                                               .row_scale = row_scale,
+	                                               .col_scale = col_scale,
+	                                               .alpha = region->spmm.alpha,
+	                                               .bins = region->bins,
+	                                               .layer = call->layer,
+	                                               .layers = region->layers,
+	                                               .x = hg__mat_of(tape, region->x),
+	                                               .y = hg__mat_of(tape, region->y),
+	                                               .kept = hg__mat_of(tape, region->kept)};
+	call->backward =
+	    (struct hg__small_layers_back_args){.of = call->forward,
+	                                        .csr_t = csr_t,
+	                                        .symmetric = is_symmetric(region, &csr, &csr_t),
+	                                        .dy = last->dout,
+	                                        .dx = first->din[0]};
+	return HG_OK;
+}

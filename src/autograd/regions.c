@@ -1,0 +1,66 @@
+/* The regions of a tape (region.h): which there are, and when their nodes run. */
+#include "autograd/tape.h"
+
+/* Are regions of use here? A tape that does not train has no step whose loss could show a number
+ * that is not finite, and such a number spreads over its bin (kernels/small_layers.h). */
+static int wants_regions(const hg_tape *tape)
+{
+	return tape->plan.trains && !tape->plan.keeps && !tape->ctx->separate_ops;
+}
+
+static hg_status add_region(hg_tape *tape, const struct hg__region *region)
+{
+	struct hg__tape_plan *plan = &tape->plan;
+	void *list = plan->region;
+	const hg_status grown = hg__host_grow(tape->ctx, &list, sizeof *plan->region, plan->regions,
+	                                      &plan->region_capacity, "regions");
+	plan->region = list;
+	HG__TRY(grown);
+	plan->region[plan->regions++] = *region;
+	return HG_OK;
+}
+
+/* From the last entry to the first, so that a region is found from its end and is as long as it can
+ * be. */
+hg_status hg__tape_regions(hg_tape *tape)
+{
+	struct hg__region region;
+	for (int64_t k = tape->recording.entries - 1; k >= 0 && wants_regions(tape); k--) {
+		const struct hg__entry *entry = &tape->recording.entry[k];
+		const struct hg__value *out = &tape->recording.value[entry->node.out];
+		if (entry->fused_into >= 0 || (!out->keep && !out->uses))
+			continue;
+		HG__TRY(hg__region_find(tape, (int32_t)k, &region));
+		if (!region.layers)
+			continue;
+		HG__TRY(add_region(tape, &region));
+		k = hg__region_first(&region);
+	}
+	return HG_OK;
+}
+
+/* One node of a region. */
+static void place_node(const struct hg__recording *recording, struct hg__tape_plan *plan,
+                       int32_t number, int32_t entry)
+{
+	const struct hg__region *region = &plan->region[number];
+	const struct hg__planned_entry *back = &plan->entry[hg__region_back(region)],
+	                               *last = &plan->entry[hg__region_last(region)];
+	struct hg__planned_entry *planned = &plan->entry[entry];
+	planned->region = number;
+	planned->position = last->position;
+	planned->position_back = back->position_back;
+	if (recording->entry[entry].node.out != region->y)
+		plan->value[recording->entry[entry].node.out].inside = 1;
+}
+
+void hg__place_regions(const struct hg__recording *recording, struct hg__tape_plan *plan)
+{
+	for (int32_t r = 0; r < (int32_t)plan->regions; r++)
+		for (int l = 0; l < plan->region[r].layers; l++) {
+			const struct hg__region_layer *layer = &plan->region[r].layer[l];
+			place_node(recording, plan, r, layer->inner);
+			place_node(recording, plan, r, layer->product);
+			place_node(recording, plan, r, layer->result);
+		}
+}
