@@ -25,6 +25,8 @@ size_t hg__padded_array_bytes(const struct hg__padded *p, const struct hg__shape
 		return edges * sizeof(int32_t);
 	case HG__PADDED_PTR:
 		return (graphs + 1) * sizeof(int64_t);
+	case HG__PADDED_BIN:
+		return (size_t)(hg__bins_most(s->nodes) + 2) * sizeof(int32_t);
 	case HG__PADDED_X:
 		return table_bytes(&features, p->x_dtype, s->nodes);
 	case HG__PADDED_EDGE_X:
@@ -98,7 +100,8 @@ hg_status hg__padded_open(const struct hg__padded *p, const struct hg__shape_of_
 	    .inverse_col = hg__padded_array(p, &l, block, HG__PADDED_INVERSE_COL),
 	    .root_row = hg__padded_array(p, &l, block, HG__PADDED_ROOT_ROW),
 	    .root_col = hg__padded_array(p, &l, block, HG__PADDED_ROOT_COL),
-	    .weight_f16 = hg__padded_array(p, &l, block, HG__PADDED_WEIGHT_F16)};
+	    .weight_f16 = hg__padded_array(p, &l, block, HG__PADDED_WEIGHT_F16),
+	    .bins = {hg__bins_most(s->nodes), hg__padded_array(p, &l, block, HG__PADDED_BIN)}};
 	*out = (struct hg__padded_batch){.shape = *s};
 	HG__TRY(hg__graph_of_changing(all->ctx, &arrays, &all->graph_facts, &out->graph));
 	out->x = view_of(p, &l, block, HG__PADDED_X, s->nodes, all->features, p->x_dtype);

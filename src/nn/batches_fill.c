@@ -176,6 +176,10 @@ static void fill_graphs(const struct filling *f)
 	}
 	for (int64_t i = f->nodes; i < f->shape->nodes; i++)
 		id[i] = -1;
+	int32_t *bin = array_of(f, HG__PADDED_BIN);
+	if (bin)
+		(void)hg__bins_cut(f->shape->graphs, ptr, f->shape->nodes, hg__bins_most(f->shape->nodes),
+		                   bin);
 }
 
 static void fill_row(const struct filling *f, int k)

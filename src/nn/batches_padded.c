@@ -170,6 +170,7 @@ static unsigned needs_of(const hg_batches *all, const hg_graph *g)
 	              {HG__PADDED_ROOT_COL, g->root_col.bytes != 0},
 	              {HG__PADDED_PTR, 1},
 	              {HG__PADDED_ID, 1},
+	              {HG__PADDED_BIN, g->bin_first.bytes != 0},
 	              {HG__PADDED_X, 1},
 	              {HG__PADDED_EDGE_X, all->has_edges}};
 	unsigned needs = 0;

@@ -38,6 +38,7 @@ enum hg__padded_array {
 	HG__PADDED_ROOT_COL,
 	HG__PADDED_PTR,
 	HG__PADDED_ID,
+	HG__PADDED_BIN,      /* int32: first of struct hg__bins */
 	HG__PADDED_X_ROW,    /* int32 [nodes]: rows of hg__padded.table */
 	HG__PADDED_X_ROWPTR, /* int64 [nodes + 1]: 0, 1, 2 and so on */
 	HG__PADDED_EDGE_X,
