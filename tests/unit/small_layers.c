@@ -1,0 +1,357 @@
+/* Regions (autograd/region.h): layers of graph convolution on batches of small graphs run as one
+ * kernel, and give what they give op by op. */
+#include <math.h>
+#include <stdio.h>
+
+#include "halfgraph/model.h"
+#include "halfgraph/ops_graph.h"
+#include "unit/tape.h"
+
+enum { GRAPHS = 60, NODES = GRAPHS * HG__BIN_ROWS, CLASSES = 3, MOST_GRADIENTS = 1 << 16 };
+
+/* ---- batches ---- */
+
+/* Graphs of up to `most` nodes, among them empty ones, single nodes and graphs without edges. */
+struct batch {
+	int64_t ptr[GRAPHS + 1];
+	int64_t nodes;
+};
+static hg_graph *random_batch(hg_context *ctx, int64_t most, int symmetric, struct batch *batch)
+{
+	struct coo list;
+	for (int k = 0; k < GRAPHS; k++) {
+		const int64_t n = k == 0 ? most : k % 9 == 3 ? k % 2 : 1 + test_below(most);
+		batch->ptr[k + 1] = batch->ptr[k] + n;
+	}
+	batch->nodes = batch->ptr[GRAPHS];
+	list = coo_empty(batch->nodes, batch->nodes);
+	for (int k = 0; k < GRAPHS; k++) {
+		const int64_t first = batch->ptr[k], n = batch->ptr[k + 1] - first;
+		for (int64_t e = 0; n > 0 && k % 7 != 5 && e < 2 * n; e++)
+			coo_add(&list, first + test_below(n), first + test_below(n));
+		for (int64_t i = 0; i < n; i++)
+			coo_add(&list, first + i, first + i);
+	}
+	if (symmetric)
+		coo_add_transpose(&list);
+	hg_graph *graph = coo_graph(ctx, list);
+	CHECK_OK(hg_graph_set_batch(graph, GRAPHS, batch->ptr));
+	return graph;
+}
+
+/* Bins have all nodes in order, whole graphs of at most HG__BIN_ROWS nodes together, and none has
+ * room for the first graph of the next. */
+static void bins_hold_whole_graphs(void)
+{
+	static const int64_t sizes[][8] = {{48, 1, 47, 1, 48, 0, 0, 0},
+	                                   {0, 0, 0, 0, 0, 0, 0, 0},
+	                                   {10, 20, 30, 40, 8, 1, 0, 5},
+	                                   {1, 1, 1, 1, 1, 1, 1, 1},
+	                                   {24, 24, 24, 24, 25, 23, 24, 1}};
+	for (size_t c = 0; c < sizeof sizes / sizeof sizes[0]; c++)
+		for (int64_t padding = 0; padding < 120; padding += 17) {
+			int64_t ptr[9] = {0};
+			int32_t first[64], begins[1024] = {0};
+			for (int k = 0; k < 8; k++)
+				ptr[k + 1] = ptr[k] + sizes[c][k];
+			const int64_t rows = ptr[8] + padding, most = hg__bins_most(rows);
+			CHECK(most + 2 <= 64 && rows < 1024);
+			for (int64_t i = ptr[8]; i <= rows; i++)
+				begins[i] = 1;
+			for (int k = 0; k < 8; k++)
+				begins[ptr[k]] = 1;
+			const int64_t used = hg__bins_cut(8, ptr, rows, most, first);
+			CHECK(first[0] == 0 && first[most + 1] == used && used <= most);
+			for (int64_t k = 0; k < most; k++) {
+				CHECK(first[k + 1] >= first[k] && first[k + 1] - first[k] <= HG__BIN_ROWS);
+				CHECK((first[k + 1] > first[k]) == (k < used) && begins[first[k]]);
+			}
+			CHECK_EQ_I(first[most], rows);
+			for (int64_t k = 0; k + 1 < used; k++) {
+				int64_t end = first[k + 1] + 1;
+				while (!begins[end])
+					end++;
+				CHECK(end - first[k] > HG__BIN_ROWS);
+			}
+		}
+}
+
+/* ---- a run of a model, with regions and op by op ---- */
+
+struct row {
+	const char *what;
+	int layers, hidden, most, symmetric, readout;
+	float dropout;
+	hg_norm norm;
+	int regions, length; /* how many, and the layers of the last one */
+};
+
+struct run {
+	double loss;
+	int64_t count;
+	float grad[MOST_GRADIENTS];
+};
+
+static hg_model_config config_of(const struct row *row, int64_t features)
+{
+	hg_model_config config = hg_model_config_default("gcn");
+	config.in_features = features;
+	config.out_features = CLASSES;
+	config.hidden = row->hidden;
+	config.layers = row->layers;
+	config.dropout = row->dropout;
+	config.norm = row->norm;
+	config.readout = row->readout;
+	if (row->readout >= 0)
+		config.readout_layers = HG_READOUT_LAST;
+	return config;
+}
+
+static hg_tape *record(struct bench *b, hg_model *model, const hg_tensor *x,
+                       const hg_tensor *labels)
+{
+	hg_model_input input = HG_MODEL_INPUT_INIT;
+	hg_tape *tape = NULL;
+	input.graph = b->graph;
+	input.x = x;
+	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &tape));
+	const hg_var logits = hg_model_record(model, tape, &input),
+	             loss = hg_softmax_xent(tape, logits, hg_tape_input(tape, labels, "labels", -1.0),
+	                                    HG_NONE);
+	CHECK_MSG(hg_tape_compile(tape, loss) == HG_OK, "%s", hg_context_error(b->ctx));
+	return tape;
+}
+
+static void read_run(struct bench *b, hg_tape *tape, struct run *run)
+{
+	CHECK_OK(hg_tape_forward(tape));
+	CHECK_OK(hg_tape_scalar(tape, hg__tape_var(tape, tape->plan.output), &run->loss));
+	CHECK_OK(hg_tape_backward(tape));
+	run->count = 0;
+	for (int64_t p = 0; p < hg_params_count(b->params); p++) {
+		const hg_tensor *grad = hg_param_grad(hg_params_at(b->params, p));
+		const int64_t n = hg_tensor_rows(grad) * hg_tensor_cols(grad);
+		CHECK(run->count + n <= MOST_GRADIENTS);
+		CHECK_OK(hg_tensor_download(grad, run->grad + run->count, HG_F32));
+		run->count += n;
+	}
+}
+
+static double distance(const struct run *a, const struct run *b)
+{
+	double apart = 0.0, length = 0.0;
+	CHECK_EQ_I(a->count, b->count);
+	for (int64_t i = 0; i < a->count; i++) {
+		apart += pow((double)a->grad[i] - (double)b->grad[i], 2.0);
+		length += pow((double)b->grad[i], 2.0);
+	}
+	CHECK(length > 0.0);
+	return sqrt(apart / length);
+}
+
+static const hg_tensor *labels_of(struct bench *b, int64_t n)
+{
+	static int32_t label[NODES];
+	CHECK(n <= NODES);
+	for (int64_t i = 0; i < n; i++)
+		label[i] = (int32_t)test_below(CLASSES);
+	return tensor_of(b, HG_I32, n, 1, label, HG_I32);
+}
+
+/* A step rounds to halves six times a layer, forward and backward, at most 2^-11 of a number each
+ * time, op by op as in a region. The two add sums in different orders, so an element may be rounded
+ * to the other side, and a relu near 0 may pass one and not the other: an error of the size of the
+ * element itself, but there are few of these. For both together the test allows twice the sum of
+ * the roundings. A wrong element of A or of a mask shows as a distance of 0.1 and more. */
+static double tolerance(int layers)
+{
+	return 2.0 * 2.0 * 6.0 * layers * 0x1p-11;
+}
+
+static void compare(const struct row *row)
+{
+	static struct run run[2], again;
+	struct bench b;
+	struct batch batch = {{0}, 0};
+	hg_model *model = NULL;
+	const int64_t features = 11;
+	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+	b.graph = random_batch(b.ctx, row->most, row->symmetric, &batch);
+	const hg_tensor *x = random_tensor(&b, HG_F16, batch.nodes, features, 1.0),
+	                *labels = labels_of(&b, row->readout >= 0 ? GRAPHS : batch.nodes);
+	const hg_model_config config = config_of(row, features);
+	CHECK_OK(hg_model_create(b.params, &config, &model));
+	for (int separate = 0; separate < 2; separate++) {
+		b.ctx->separate_ops = separate;
+		hg_tape *tape = record(&b, model, x, labels);
+		CHECK_EQ_I(tape->plan.regions, separate ? 0 : row->regions);
+		if (!separate && row->regions)
+			CHECK_EQ_I(tape->plan.region[0].layers, row->length);
+		read_run(&b, tape, &run[separate]);
+		read_run(&b, tape, &again);
+		CHECK_MSG(
+		    memcmp(run[separate].grad, again.grad, (size_t)again.count * sizeof *again.grad) == 0,
+		    "%s: two runs differ", row->what);
+		hg_tape_free(tape);
+	}
+	const double apart = distance(&run[0], &run[1]),
+	             losses = fabs(run[0].loss - run[1].loss) / fabs(run[1].loss);
+	test_note("%s: loss %.6g, apart %.2g; gradients apart %.2g", row->what, run[0].loss, losses,
+	          apart);
+	CHECK_MSG(apart <= tolerance(row->layers) && losses <= tolerance(row->layers),
+	          "%s: loss %.9g, op by op %.9g; gradients %.3g apart", row->what, run[0].loss,
+	          run[1].loss, apart);
+	hg_model_free(model);
+	bench_close(&b);
+}
+
+static void regions_give_what_ops_give(void)
+{
+	static const struct row rows[] = {
+	    {"two layers", 2, 32, 20, 1, -1, 0.0f, HG_NORM_BOTH, 1, 2},
+	    {"five layers and a mean", 5, 32, 20, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 1, 5},
+	    {"five layers and a sum", 5, 24, 20, 1, HG_REDUCE_SUM, 0.0f, HG_NORM_BOTH, 1, 5},
+	    {"dropout", 4, 32, 20, 1, HG_REDUCE_MEAN, 0.5f, HG_NORM_BOTH, 1, 4},
+	    {"little dropout, directed", 3, 32, 20, 0, HG_REDUCE_MEAN, 0.1f, HG_NORM_BOTH, 1, 3},
+	    {"means of neighbours, directed", 3, 17, 30, 0, -1, 0.0f, HG_NORM_RIGHT, 1, 3},
+	    {"left factors", 3, 7, 30, 0, -1, 0.5f, HG_NORM_LEFT, 1, 3},
+	    {"factors of in-degrees", 3, 1, 30, 0, -1, 0.0f, HG_NORM_IN, 1, 3},
+	    {"sums", 2, 32, 10, 1, -1, 0.0f, HG_NORM_NONE, 1, 2},
+	    {"graphs that fill a bin", 4, 32, 48, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 1, 4},
+	    {"a graph too large for a bin", 3, 32, 49, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 0, 0},
+	    {"wider than a region", 3, 33, 20, 1, -1, 0.0f, HG_NORM_BOTH, 0, 0},
+	    {"graphs of one node", 3, 32, 1, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 1, 3},
+	    {"more layers than a region has", 34, 8, 5, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 2, 32},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		compare(&rows[i]);
+}
+
+/* ---- the gradient of X ---- */
+
+/* X of the region is the result of a product with parameters of its own, and two readers have it in
+ * the other case: then the gradient of X is a sum. */
+static hg_tape *record_embedded(struct bench *b, const hg_tensor *x, const hg_tensor *labels,
+                                int readers)
+{
+	hg_tape *tape = NULL;
+	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &tape));
+	const hg_var features = hg_tape_input(tape, x, "x", -1.0),
+	             first = hg_linear(tape, features, hg_tape_param(tape, param(b, "w0", 70, 24)),
+	                               hg_tape_param(tape, param(b, "b0", 1, 24)));
+	hg_var h = first;
+	for (int l = 1; l <= 3; l++) {
+		char w[8], bias[8];
+		snprintf(w, sizeof w, "w%d", l);
+		snprintf(bias, sizeof bias, "b%d", l);
+		h = hg_linear(tape, h, hg_tape_param(tape, param(b, w, 24, 24)), HG_NONE);
+		h = hg_spmm(tape, b->graph, h, HG_NONE, HG_NORM_RIGHT, 1.0f);
+		h = hg_relu(tape, hg_bias_add(tape, h, hg_tape_param(tape, param(b, bias, 1, 24))));
+	}
+	if (readers == 2)
+		h = hg_add(tape, h, first);
+	CHECK_MSG(
+	    hg_tape_compile(tape, hg_softmax_xent(tape, h, hg_tape_input(tape, labels, "labels", -1.0),
+	                                          HG_NONE)) == HG_OK,
+	    "%s", hg_context_error(b->ctx));
+	return tape;
+}
+
+static void gradient_of_x_passes_on(void)
+{
+	static struct run run[2];
+	for (int readers = 1; readers <= 2; readers++) {
+		struct bench b;
+		struct batch batch = {{0}, 0};
+		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		b.graph = random_batch(b.ctx, 20, 0, &batch);
+		const hg_tensor *x = random_tensor(&b, HG_F16, batch.nodes, 70, 1.0),
+		                *labels = labels_of(&b, batch.nodes);
+		for (int separate = 0; separate < 2; separate++) {
+			b.ctx->separate_ops = separate;
+			hg_tape *tape = record_embedded(&b, x, labels, readers);
+			CHECK_EQ_I(tape->plan.regions, !separate);
+			read_run(&b, tape, &run[separate]);
+			hg_tape_free(tape);
+		}
+		const double apart = distance(&run[0], &run[1]);
+		test_note("%d readers of X: gradients apart %.2g", readers, apart);
+		CHECK(apart <= tolerance(4));
+		bench_close(&b);
+	}
+}
+
+/* ---- guards ---- */
+
+/* Weights so large that the product of the last layer does not fit a half. No bound says that it
+ * does, so it is checked. */
+static void overflow_names_the_node(void)
+{
+	static const struct row row = {"", 3, 32, 20, 1, -1, 0.0f, HG_NORM_BOTH, 1, 3};
+	struct bench b;
+	struct batch batch = {{0}, 0};
+	hg_model *model = NULL;
+	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+	b.graph = random_batch(b.ctx, row.most, row.symmetric, &batch);
+	const hg_tensor *x = random_tensor(&b, HG_F16, batch.nodes, 11, 1.0),
+	                *labels = labels_of(&b, batch.nodes);
+	const hg_model_config config = config_of(&row, 11);
+	CHECK_OK(hg_model_create(b.params, &config, &model));
+	hg_tape *tape = record(&b, model, x, labels);
+	CHECK_EQ_I(tape->plan.regions, 1);
+	const int32_t wanted = tape->plan.region[0].layer[2].inner;
+	hg_param *w = hg_params_find(b.params, "conv2.weight");
+	CHECK(w != NULL);
+	float *host = download(w->master);
+	for (int64_t i = 0; i < 32 * CLASSES; i++)
+		host[i] = 60000.0f;
+	CHECK_OK(hg_tensor_upload(w->working, host, HG_F32));
+	free(host);
+	CHECK_OK(hg_tape_forward(tape));
+	uint64_t word = 0;
+	CHECK_OK(b.ctx->backend->copy_out(b.ctx, &word, &b.params->step->overflow, sizeof word));
+	CHECK_EQ_I(hg__overflow_node(word), wanted);
+	hg_tape_free(tape);
+	hg_model_free(model);
+	bench_close(&b);
+}
+
+/* ---- memory ---- */
+
+/* What lies inside a region has no memory, so layers cost none. */
+static void layers_take_no_memory(void)
+{
+	size_t bytes[2];
+	for (int deep = 0; deep < 2; deep++) {
+		const struct row row = {"", deep ? 20 : 2, 32, 20, 1, -1, 0.0f, HG_NORM_BOTH, 1, 2};
+		struct bench b;
+		struct batch batch = {{0}, 0};
+		hg_model *model = NULL;
+		hg_plan_info info = HG_PLAN_INFO_INIT;
+		test_reseed(7);
+		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		b.graph = random_batch(b.ctx, row.most, row.symmetric, &batch);
+		const hg_tensor *x = random_tensor(&b, HG_F16, batch.nodes, 11, 1.0),
+		                *labels = labels_of(&b, batch.nodes);
+		const hg_model_config config = config_of(&row, 11);
+		CHECK_OK(hg_model_create(b.params, &config, &model));
+		hg_tape *tape = record(&b, model, x, labels);
+		CHECK_OK(hg_tape_plan(tape, &info));
+		bytes[deep] = info.arena_bytes;
+		hg_tape_free(tape);
+		hg_model_free(model);
+		bench_close(&b);
+	}
+	test_note("arena: %zu bytes with 2 layers, %zu with 20", bytes[0], bytes[1]);
+	CHECK(bytes[0] == bytes[1]);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(bins_hold_whole_graphs),  TEST(regions_give_what_ops_give),
+	    TEST(gradient_of_x_passes_on), TEST(overflow_names_the_node),
+	    TEST(layers_take_no_memory),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
