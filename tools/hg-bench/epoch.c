@@ -197,7 +197,10 @@ static hg_train_config config_of(const struct bench *b, const char *model, int h
 	c.model.layers = (int)b->options.layers;
 	c.model.heads = heads;
 	c.model.hidden = (int)b->options.hidden / (hg_model_get_info(model)->heads ? heads : 1);
-	c.model.dropout = c.model.attention_dropout = 0.0f;
+	c.model.dropout = c.model.attention_dropout = (float)b->options.dropout;
+	c.model.readout = b->options.readout - 1;
+	if (b->options.readout)
+		c.model.readout_layers = HG_READOUT_LAST;
 	c.model.aggregate = b->options.aggregate ? HG_NORM_RIGHT : HG_NORM_NONE;
 	c.model.lambda = (float)b->options.lambda;
 	c.policy = *b->policy;
@@ -320,7 +323,8 @@ static hg_status model_run(struct bench *b, const char *model, int heads, int64_
 	struct inputs in = {.x = NULL};
 	hg_train *train = NULL;
 	b->ctx->peak_bytes = b->ctx->current_bytes; /* the peak of training, not of making the graph */
-	hg_status status = inputs_make(b, width, b->csr.rows, &in);
+	const int64_t targets = b->options.readout ? hg_graph_batch(b->graph) : b->csr.rows;
+	hg_status status = inputs_make(b, width, targets, &in);
 	hg_train_data data = HG_TRAIN_DATA_INIT;
 	data.input.graph = b->graph;
 	data.input.x = in.x;

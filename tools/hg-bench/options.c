@@ -130,8 +130,13 @@ static const struct tool_option table[] = {
      "how attention scores an edge: some of add (GAT), dot (graph transformer), cosine (AGNN), "
      "add-v2 (GATv2), or all (default)",
      AT(scores), .read = scores_read, .offer = "add|dot|cosine|add-v2|all", .only = "attention"},
-    {"--dropout", "P", "the probability that attention drops a weight (0)", AT(dropout),
-     TOOL_REAL(0, 0.999), .only = "attention"},
+    {"--dropout", "P",
+     "the probability that attention drops a weight, and epoch and step also a feature (0)",
+     AT(dropout), TOOL_REAL(0, 0.999), .only = "attention epoch step"},
+    {"--readout", "NAME",
+     "classify graphs by the sum, mean or max over the nodes of the last layer, in place of nodes "
+     "(none)",
+     AT(readout), TOOL_CHOICE("none|sum|mean|max"), .only = "epoch step"},
     {"--separate", NULL,
      "cosine and add-v2: Q, K and V are three matrices; otherwise they are one in cosine, and K is "
      "V in add-v2, as in the models",

@@ -24,6 +24,7 @@ struct options {
 	int64_t features[MOST], heads[MOST], hidden, layers, repeat, threads, seed;
 	int policies, widths, head_counts;
 	int device, norm, aggregate; /* hg_device, hg_norm */
+	int readout;                 /* 0: none; 1 + hg_reduce */
 	double lambda, dropout;
 	unsigned scores; /* bit k: the hg_score k */
 	int observe;     /* 0 on, 1 off, 2 each step */
