@@ -119,6 +119,9 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 		hg__print(dy, sizeof dy, "%.3g", tape->plan.value[node->out].gradient[HG__ASSUMED].largest);
 	if (entry->fused_into >= 0)
 		snprintf(note, sizeof note, " (in #%d)", (int)entry->fused_into);
+	else if (planned && tape->plan.value[node->out].inside)
+		snprintf(note, sizeof note, " (runs with #%d)",
+		         (int)hg__region_last(hg__region_of(&tape->plan, k)));
 	hg__print(text, sizeof text, "%5" PRId64 "  %-*s  %-*s %-*s  %-20s %-9s %-8s %10.3g %10s %s%s",
 	          k, t->layer, node->scope, t->op, hg__entry_title(entry), t->operands, operands, shape,
 	          hg__accumulate_name(node->accumulate), hg_verdict_name(node->verdict),
