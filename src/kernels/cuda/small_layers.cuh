@@ -50,7 +50,7 @@ struct layer {
 	float scale; /* 1 / (1 - p) */
 	int32_t inner, result;
 	int8_t in, out, ending, aggregate_first;
-	bool pairs; /* of w, as in rows */
+	bool eights; /* columns 8 k .. 8 k + 7 of w can be read at once */
 };
 /* What ends a layer: nothing, relu, or relu and dropout. */
 enum ending { PLAIN, RELU, DROP };
@@ -113,7 +113,7 @@ static inline struct layers layers_of(const struct hg__small_layers_args *a)
 		to.result = from.result.word ? from.result.node : -1;
 		to.in = static_cast<int8_t>(from.w.rows);
 		to.out = static_cast<int8_t>(from.w.cols);
-		to.pairs = reads_pairs(from.w);
+		to.eights = from.w.ld % 8 == 0 && reinterpret_cast<uintptr_t>(from.w.data) % 16 == 0;
 		to.ending = static_cast<int8_t>(end.p > 0.0f ? DROP : end.act ? RELU : PLAIN);
 		to.aggregate_first = from.aggregate_first != 0;
 	}
@@ -295,36 +295,46 @@ static __device__ inline void store_bin(const struct rows &m, const struct bin &
 		}
 }
 
+/* Columns col .. col + 7 of row `in` of a weight matrix, with zeros outside of it. */
+static __device__ inline uint4 load_eight(const struct layer &of, int in, int col)
+{
+	const __half *row = of.w + in * of.w_ld + col;
+	if (in >= of.in || col >= of.out)
+		return make_uint4(0, 0, 0, 0);
+	if (of.eights && col + 8 <= of.out)
+		return *reinterpret_cast<const uint4 *>(row);
+	unsigned half[8];
+#pragma unroll
+	for (int i = 0; i < 8; i++)
+		half[i] = col + i < of.out ? __half_as_ushort(row[i]) : 0u;
+	return make_uint4(half[0] | half[1] << 16, half[2] | half[3] << 16, half[4] | half[5] << 16,
+	                  half[6] | half[7] << 16);
+}
 /* Copies the weights and biases of all layers to shared memory, with zeros around them; several
- * loads at a time. b has each bias twice: (b0, b1, b0, b1) for columns 0 and 1, as sums begin. */
+ * loads at a time, so that they do not wait for each other. b has each bias twice: (b0, b1, b0, b1)
+ * for columns 0 and 1, as sums begin. */
 static __device__ inline void load_weights(const struct layers &all, __half *w, float4 *b)
 {
-	constexpr int PAIRS = WIDTH * WIDTH / 2, AT_ONCE = 8;
-	const int tid = static_cast<int>(threadIdx.x), end = all.count * PAIRS;
-	for (int first = tid; first < end; first += AT_ONCE * THREADS) {
-		unsigned pair[AT_ONCE];
+	constexpr int PIECES_OF_W = WIDTH * EIGHTS;
+	const int tid = static_cast<int>(threadIdx.x), in = tid / EIGHTS % WIDTH,
+	          col = tid % EIGHTS * 8;
+	constexpr int APART = THREADS / PIECES_OF_W, AT_ONCE = 8;
+	static_assert(THREADS % PIECES_OF_W == 0, "a thread has one place in all matrices");
+	for (int first = tid / PIECES_OF_W; first < all.count; first += APART * AT_ONCE) {
+		uint4 piece[AT_ONCE];
 #pragma unroll
-		for (int k = 0; k < AT_ONCE; k++) {
-			const int i = first + k * THREADS, l = i < end ? i / PAIRS : 0,
-			          in = i / (WIDTH / 2) % WIDTH, out = i % (WIDTH / 2) * 2;
-			const struct layer &of = all.of[l];
-			const __half *row = of.w + (in < of.in ? in : 0) * of.w_ld;
-			const int col = out < of.out ? out : 0;
-			pair[k] =
-			    of.pairs ? load_pair<true>(row, col, of.out) : load_pair<false>(row, col, of.out);
-			pair[k] = cut_pair(pair[k], out, in < of.in ? of.out : 0);
-		}
+		for (int k = 0; k < AT_ONCE; k++)
+			if (first + k * APART < all.count)
+				piece[k] = load_eight(all.of[first + k * APART], in, col);
 #pragma unroll
-		for (int k = 0; k < AT_ONCE; k++) {
-			const int i = first + k * THREADS, l = i / PAIRS, in = i / (WIDTH / 2) % WIDTH,
-			          out = i % (WIDTH / 2) * 2;
-			if (i < end)
-				*reinterpret_cast<unsigned *>(w + l * WEIGHT_HALVES + in * PITCH + out) = pair[k];
-		}
+		for (int k = 0; k < AT_ONCE; k++)
+			if (first + k * APART < all.count)
+				*reinterpret_cast<uint4 *>(w + (first + k * APART) * WEIGHT_HALVES + in * PITCH +
+				                           col) = piece[k];
 	}
-	for (int i = tid; i < all.count * (WIDTH / 2); i += THREADS) {
-		const struct layer &of = all.of[i / (WIDTH / 2)];
-		const int out = i % (WIDTH / 2) * 2;
+	for (int i = tid; i < all.count * BIASES; i += THREADS) {
+		const struct layer &of = all.of[i / BIASES];
+		const int out = i % BIASES * 2;
 		const float low = of.b && out < of.out ? __half2float(of.b[out]) : 0.0f,
 		            high = of.b && out + 1 < of.out ? __half2float(of.b[out + 1]) : 0.0f;
 		b[i] = make_float4(low, high, low, high);
@@ -514,16 +524,19 @@ static __device__ inline void narrow_tile(const float (&c)[EIGHTS][4], unsigned 
 		to[f / 2][1][f % 2] = narrow_pair<RELU>(c[f][2], c[f][3]);
 	}
 }
-/* The largest magnitude of halves, with any sign. It is looked for behind the narrowing: what does
- * not fit is infinite there. */
-template <int A, int B>
+/* The largest magnitude of halves, with any sign, or of none that is negative. It is looked for
+ * behind the narrowing: what does not fit is infinite there. */
+template <bool POSITIVE = false, int A, int B>
 static __device__ inline void look(const unsigned (&x)[A][B][2][2], unsigned &most)
 {
 #pragma unroll
-	for (int i = 0; i < A * B * 4; i++)
-		asm("max.NaN.xorsign.abs.f16x2 %0, %1, %2;"
-		    : "=r"(most)
-		    : "r"(most), "r"(x[i / 4 / B][i / 4 % B][i / 2 % 2][i % 2]));
+	for (int i = 0; i < A * B * 4; i++) {
+		const unsigned pair = x[i / 4 / B][i / 4 % B][i / 2 % 2][i % 2];
+		if constexpr (POSITIVE)
+			asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(most) : "r"(most), "r"(pair));
+		else
+			asm("max.NaN.xorsign.abs.f16x2 %0, %1, %2;" : "=r"(most) : "r"(most), "r"(pair));
+	}
 }
 /* A T without an end: for the gradient and for a layer that aggregates first. */
 static __device__ inline void aggregate(const struct adjacency &a, const struct by_feature &from,
@@ -622,7 +635,7 @@ static __device__ inline void run_layer(const struct layer &of, const struct adj
 		narrow_tile<ENDING != PLAIN>(c, h.at[i]);
 	}
 	if constexpr (GUARDS) {
-		look(h.at, result);
+		look<ENDING != PLAIN>(h.at, result);
 		check(word, of.inner, inner);
 		check(word, of.result, result);
 	}
