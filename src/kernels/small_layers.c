@@ -28,11 +28,13 @@ static int shapes_fit(const struct hg__small_layer *l, int64_t cols)
 hg_status hg__small_layers_supported(hg_context *ctx, const struct hg__small_layers_args *a)
 {
 	int64_t cols = a->x.cols;
-	int types = is_half(&a->x) && is_half(&a->y),
+	int types = is_half(&a->x) && is_half(&a->y), drops_well = 1,
 	    shapes = a->layers >= 1 && a->layers <= HG__SMALL_LAYERS && cols >= 1 &&
 	             cols <= HG__SMALL_WIDTH && a->x.rows == a->csr.rows &&
 	             a->csr.rows == a->csr.cols && a->bins->bins <= INT32_MAX;
 	for (int l = 0; l < a->layers && shapes; l++) {
+		const struct hg__act_drop *end = &a->layer[l].act_drop;
+		drops_well &= !(end->p > 0.0f) || (end->step && a->kept.data);
 		types &= types_fit(&a->layer[l]);
 		shapes = shapes_fit(&a->layer[l], cols);
 		cols = a->layer[l].w.cols;
@@ -42,7 +44,8 @@ hg_status hg__small_layers_supported(hg_context *ctx, const struct hg__small_lay
 		    ctx, HG_ERR_UNSUPPORTED,
 		    "small_layers: operands of f32; supported are f16, and f32 for gradients of "
 		    "weights");
-	shapes = shapes && (!a->y.data || (a->y.rows == a->x.rows && a->y.cols == cols)) &&
+	shapes = shapes && drops_well &&
+	         (!a->y.data || (a->y.rows == a->x.rows && a->y.cols == cols)) &&
 	         (!a->kept.data || (a->kept.rows == a->bins->bins * a->layers &&
 	                            a->kept.cols == HG__SMALL_KEPT && a->kept.dtype == HG_I32));
 	return shapes ? HG_OK
