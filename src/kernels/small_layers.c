@@ -57,10 +57,12 @@ hg_status hg__small_layers_back_supported(hg_context *ctx,
 {
 	HG__TRY(hg__small_layers_supported(ctx, &a->of));
 	const int64_t rows = a->of.x.rows;
-	const int fits = a->dy.data && a->dy.dtype == HG_F16 && a->dy.rows == rows &&
+	if (!is_half(&a->dy) || !is_half(&a->dx))
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
+		                "small_layers_back: dY or dX of f32; supported is f16");
+	const int fits = (a->dy.data || rows == 0) && a->dy.rows == rows &&
 	                 a->dy.cols == a->of.layer[a->of.layers - 1].w.cols &&
-	                 (!a->dx.data || (a->dx.dtype == HG_F16 && a->dx.rows == rows &&
-	                                  a->dx.cols == a->of.x.cols)) &&
+	                 (!a->dx.data || (a->dx.rows == rows && a->dx.cols == a->of.x.cols)) &&
 	                 a->csr_t.rows == rows;
 	return fits ? HG_OK
 	            : hg__fail(ctx, HG_ERR_INTERNAL, "small_layers_back: operands do not fit together");
