@@ -2,6 +2,7 @@
  * the same bits. */
 #include <math.h>
 
+#include "core/bins.h"
 #include "unit/operands.h"
 
 /* ---- cases: each calls kernels on the same operands and keeps their results ---- */
@@ -407,6 +408,91 @@ static void run_optim(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 	}
 }
 
+/* ---- layers of small graphs ---- */
+
+/* Graphs of 1 to 48 nodes, with edges that repeat: more bins than one chunk of sums has. */
+enum { SMALL_GRAPHS = 40, SMALL_LAYERS = 4 };
+struct small_batch {
+	hg_graph *graph;
+	struct hg__csr csr, csr_t;
+	struct hg__bins bins;
+	int64_t rows;
+	float *row_scale, *col_scale;
+};
+
+static struct small_batch make_small_batch(hg_context *ctx)
+{
+	struct small_batch b = {0};
+	int64_t ptr[SMALL_GRAPHS + 1] = {0};
+	for (int k = 0; k < SMALL_GRAPHS; k++)
+		ptr[k + 1] = ptr[k] + 1 + k * 29 % 48;
+	b.rows = ptr[SMALL_GRAPHS];
+	struct coo edges = coo_empty(b.rows, b.rows);
+	for (int k = 0; k < SMALL_GRAPHS; k++)
+		for (int64_t n = ptr[k + 1] - ptr[k], e = 0; e < 3 * n; e++)
+			coo_add(&edges, ptr[k] + test_below(n), ptr[k] + test_below(n));
+	b.graph = coo_graph(ctx, edges);
+	CHECK_OK(hg__graph_csr(b.graph, &b.csr));
+	CHECK_OK(hg__graph_csr_t(b.graph, 0, &b.csr_t));
+	b.bins.bins = hg__bins_most(b.rows);
+	b.bins.first = take((size_t)(b.bins.bins + 2) * sizeof(int32_t));
+	hg__bins_cut(SMALL_GRAPHS, ptr, b.rows, b.bins.bins, b.bins.first);
+	b.row_scale = take((size_t)b.rows * sizeof(float));
+	b.col_scale = take((size_t)b.rows * sizeof(float));
+	for (int64_t i = 0; i < b.rows; i++) {
+		b.row_scale[i] = (float)test_uniform();
+		b.col_scale[i] = (float)test_uniform();
+	}
+	return b;
+}
+
+/* Layers whose widths are no multiples of a vector, with and without each thing that a layer may
+ * have. They are of halves whatever the type of the run. */
+static void run_small_layers(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
+{
+	static const int widths[SMALL_LAYERS + 1] = {11, 32, 31, 7, 1};
+	const int64_t step = 5;
+	struct small_batch b = make_small_batch(ctx);
+	(void)dtype;
+	for (int first = 0; first < 2; first++) {
+		struct hg__small_layer layer[SMALL_LAYERS] = {0};
+		for (int l = 0; l < SMALL_LAYERS; l++) {
+			layer[l].w = normal(HG_F16, widths[l], widths[l + 1]);
+			layer[l].dw = empty(HG_F32, widths[l], widths[l + 1]);
+			layer[l].db = empty(HG_F32, 1, widths[l + 1]);
+			layer[l].aggregate_first = (l + first) % 2;
+			if (l < 3)
+				layer[l].b = normal(HG_F16, 1, widths[l + 1]);
+			if (l < 2)
+				layer[l].act_drop = (struct hg__act_drop){1 + HG__ACT_relu, 0.0f, l ? 0.1f : 0.5f,
+				                                          77 + (uint64_t)l, &step};
+		}
+		struct hg__small_layers_back_args a = {
+		    .of = {.csr = b.csr,
+		           .row_scale = first ? NULL : b.row_scale,
+		           .col_scale = b.col_scale,
+		           .alpha = 0.5f,
+		           .bins = &b.bins,
+		           .layer = layer,
+		           .layers = SMALL_LAYERS,
+		           .x = normal(HG_F16, b.rows, widths[0]),
+		           .y = empty(HG_F16, b.rows, widths[SMALL_LAYERS]),
+		           .kept = empty(HG_I32, b.bins.bins * SMALL_LAYERS, HG__SMALL_KEPT)},
+		    .csr_t = b.csr_t,
+		    .dy = normal(HG_F16, b.rows, widths[SMALL_LAYERS]),
+		    .dx = empty(HG_F16, b.rows, widths[0])};
+		CHECK_OK(k->small_layers.run(ctx, &a.of));
+		keep(&a.of.y);
+		CHECK_OK(k->small_layers_back.run(ctx, &a));
+		keep(&a.dx);
+		for (int l = 0; l < SMALL_LAYERS; l++) {
+			keep(&layer[l].dw);
+			keep(&layer[l].db);
+		}
+	}
+	hg_graph_free(b.graph);
+}
+
 static void same_bits(const char *name, case_fn run)
 {
 	size_t count;
@@ -448,7 +534,7 @@ static void same_bits_everywhere(void)
 	    {"attention", run_attention}, {"elementwise", run_elementwise},
 	    {"sums", run_reductions},     {"norms", run_norms},
 	    {"losses", run_losses},       {"readout", run_readout},
-	    {"optim", run_optim},
+	    {"optim", run_optim},         {"small layers", run_small_layers},
 	};
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
 		same_bits(groups[i].name, groups[i].run);

@@ -1,0 +1,408 @@
+/* The kernels small_layers and small_layers_back against their contract (kernels/small_layers.h):
+ * Y and every gradient, of batches with graphs of all sizes and layers of all kinds; dropout beside
+ * the kernel of that name; overflow flags; and calls that the contract does not describe. */
+#include <stddef.h>
+
+#include "unit/small_layers_equations.h"
+
+/* ---- runs beside each other ---- */
+
+struct bits {
+	float *x[RESULTS];
+};
+
+static struct bits keep_bits(struct run *r)
+{
+	struct operand *results[RESULTS];
+	struct bits bits = {{NULL}};
+	const int n = results_of(r, results);
+	for (int i = 0; i < n; i++) {
+		const size_t bytes = (size_t)(results[i]->rows * results[i]->cols) * sizeof(float);
+		bits.x[i] = malloc(bytes + 1);
+		CHECK(bits.x[i]);
+		memcpy(bits.x[i], results[i]->x, bytes);
+	}
+	return bits;
+}
+
+/* The bits of results that may be absent. */
+enum { DX = 2, DW = 0x554, DB = 0xAA8 };
+
+/* left_out: bit i stands for result i, which was absent. It must be as fill() left it. */
+static void check_bits(struct run *r, const struct bits *bits, int left_out)
+{
+	struct operand *results[RESULTS];
+	const int n = results_of(r, results);
+	for (int i = 0; i < n; i++)
+		for (int64_t k = 0; k < results[i]->rows * results[i]->cols; k++)
+			CHECK_MSG(left_out >> i & 1
+			              ? isnan(results[i]->x[k])
+			              : hg__float_bits(results[i]->x[k]) == hg__float_bits(bits->x[i][k]),
+			          "%s: number %lld of result %d differs", r->shape->what, (long long)k, i);
+}
+
+/* Runs again without some of dx, dw and db. What a kernel is not asked for changes nothing else. */
+static void run_without(struct run *r, const struct bits *bits, int left_out)
+{
+	const struct hg__small_layers_back_args whole = r->back;
+	struct hg__small_layer layer[LAYERS];
+	memcpy(layer, r->layer, sizeof layer);
+	if (left_out >> 1 & 1)
+		r->back.dx = (struct hg__mat){0};
+	for (int l = 0; l < r->shape->layers; l++) {
+		if (left_out >> (2 + 2 * l) & 1)
+			r->layer[l].dw = (struct hg__mat){0};
+		if (left_out >> (3 + 2 * l) & 1)
+			r->layer[l].db = (struct hg__mat){0};
+	}
+	run_both(r);
+	check_bits(r, bits, left_out);
+	r->back = whole;
+	memcpy(r->layer, layer, sizeof layer);
+}
+
+static void check_shape(const void *item)
+{
+	static const int left_out[] = {0, DX, DW, DB, DX | DW, DX | DW | DB, 0x18};
+	struct scene s;
+	struct run r;
+	test_reseed(3);
+	scene_open(&s, item);
+	run_open(&r, &s, item);
+	run_both(&r);
+	check_run(&r);
+	struct bits bits = keep_bits(&r);
+	for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+		run_without(&r, &bits, left_out[i] & ((4 << 2 * r.shape->layers) - 1));
+	for (int i = 0; i < RESULTS; i++)
+		free(bits.x[i]);
+	run_close(&r);
+	scene_close(&s);
+}
+
+/* Two rounds of 8 bins for each of 132 blocks, as a GPU has them, are fewer than these bins. */
+enum { MANY = TEST_SHARE(2400, 60) };
+static const struct shape shapes[] = {
+    {"one layer", 14, 0, 1, 1, 1.0f, 32, 1, {{32, 0, 1, 1, 0.0f}}},
+    {"a layer of sums", 14, 0, 0, 0, 1.0f, 31, 1, {{7, 1, 0, 0, 0.0f}}},
+    {"one column", 14, 0, 1, 0, 0.5f, 1, 2, {{1, 0, 1, 1, 0.0f}, {1, 1, 1, 0, 0.0f}}},
+    {"to 32 columns", 30, 0, 0, 1, 0.5f, 11, 2, {{32, 1, 1, 1, 0.5f}, {32, 0, 1, 1, 0.5f}}},
+    {"symmetric", 30, 1, 1, 1, 1.0f, 11, 2, {{32, 0, 1, 1, 0.0f}, {32, 1, 0, 0, 0.0f}}},
+    {"symmetric ones", 30, 1, 0, 0, 0.5f, 32, 2, {{31, 1, 1, 1, 0.1f}, {3, 0, 1, 0, 0.0f}}},
+    /* clang-format off: two lines each */
+    {"five layers",
+     40,
+     0,
+     1,
+     1,
+     0.5f,
+     11,
+     5,
+     {{32, 0, 1, 1, 0.1f},
+      {32, 1, 1, 1, 0.0f},
+      {31, 0, 0, 1, 0.5f},
+      {7, 1, 1, 0, 0.0f},
+      {2, 0, 1, 0, 0.0f}}},
+    {"five odd layers",
+     40,
+     1,
+     1,
+     1,
+     0.5f,
+     7,
+     5,
+     {{31, 1, 0, 1, 0.5f},
+      {23, 0, 1, 1, 0.0f},
+      {9, 1, 1, 0, 0.0f},
+      {16, 0, 0, 0, 0.0f},
+      {32, 1, 1, 0, 0.0f}}},
+    /* clang-format on */
+    {"many bins", MANY, 0, 1, 1, 1.0f, 11, 2, {{32, 0, 1, 1, 0.5f}, {8, 0, 1, 1, 0.0f}}},
+    {"one graph of 48 nodes", 1, 0, 1, 1, 1.0f, 32, 2, {{32, 0, 1, 1, 0.1f}, {32, 0, 1, 0, 0.0f}}},
+    {"no nodes", 0, 0, 0, 0, 1.0f, 11, 2, {{32, 0, 1, 1, 0.0f}, {32, 1, 0, 1, 0.5f}}},
+};
+
+/* ---- dropout ---- */
+
+/* With W = 0 and b = 1 each layer's result is what the kernel `dropout` makes of ones. */
+static void dropout_is_that_of_its_kernel(void)
+{
+	static const struct shape shape = {
+	    "ones", 30, 0, 0, 0, 1.0f, 5, 2, {{9, 0, 1, 1, 0.5f}, {30, 1, 1, 1, 0.1f}}};
+	for (int layers = 1; layers <= 2; layers++) {
+		struct shape of = shape;
+		struct scene s;
+		struct run r;
+		of.layers = layers;
+		test_reseed(4);
+		scene_open(&s, &of);
+		run_open(&r, &s, &of);
+		for (int l = 0; l < layers; l++) {
+			for (int64_t i = 0; i < r.w[l].rows * r.w[l].cols; i++)
+				r.w[l].x[i] = 0.0f;
+			for (int64_t i = 0; i < r.b[l].cols; i++)
+				r.b[l].x[i] = 1.0f;
+			send(&r.w[l]);
+			send(&r.b[l]);
+		}
+		run_both(&r);
+		int64_t kept = 0;
+		const struct operand *mask = &r.mask[layers - 1];
+		for (int64_t i = 0; i < mask->rows * mask->cols; i++) {
+			CHECK(hg__float_bits(r.y.x[i]) == hg__float_bits(mask->x[i]));
+			kept += mask->x[i] > 0.0f;
+		}
+		CHECK(kept > 0 && kept < mask->rows * mask->cols);
+		run_close(&r);
+		scene_close(&s);
+	}
+}
+
+/* ---- overflow ---- */
+
+/* Nodes with an edge from themselves and two from neighbours, in graphs of ten: the rows of A have
+ * three ones. X is `x` at the node LOUD and `others` elsewhere. Layer 0 takes it to two equal
+ * columns by w0 and b0, and the W of layer 1 is (w, w; v, v). Where others is 0, few elements of
+ * one bin overflow, or none. */
+enum { RINGS = 21, RING = 10, LOUD = RINGS * RING - 3 };
+enum { INNER_0 = 3, RESULT_0 = 5, INNER_1 = 8, RESULT_1 = 9, NOBODY = -1 };
+struct loud {
+	const char *what;
+	int aggregate_first;
+	float x, others, w0, b0, w, v;
+	int unguarded; /* bit k: check k is not made */
+	int node;
+};
+static const struct shape loud_shape = {
+    "loud", RINGS, 0, 0, 0, 1.0f, 1, 2, {{2, 0, 1, 1, 0.0f}, {2, 0, 0, 1, 0.0f}}};
+
+static void rings_open(struct scene *s)
+{
+	int64_t ptr[RINGS + 1];
+	*s = (struct scene){.ctx = test_context(), .alpha = 1.0f, .rows = RINGS * RING};
+	s->kernels = s->ctx->backend->kernels;
+	struct coo list = coo_empty(s->rows, s->rows);
+	for (int k = 0; k <= RINGS; k++)
+		ptr[k] = k * RING;
+	for (int64_t i = 0; i < s->rows; i++)
+		for (int64_t step = RING - 1; step <= RING + 1; step++)
+			coo_add(&list, i, i / RING * RING + (i + step) % RING);
+	close_list(s, list);
+	make_bins(s, RINGS, ptr);
+}
+
+static void set_loud(struct run *r, const struct loud *of, uint64_t *word)
+{
+	const int nodes[] = {INNER_0, RESULT_0, INNER_1, RESULT_1};
+	for (int64_t i = 0; i < r->x.rows; i++)
+		r->x.x[i] = i == LOUD ? of->x : of->others;
+	for (int c = 0; c < 2; c++) {
+		r->w[0].x[c] = of->w0;
+		r->b[0].x[c] = of->b0;
+		r->w[1].x[c] = of->w;
+		r->w[1].x[2 + c] = of->v;
+	}
+	send(&r->x);
+	send(&r->w[0]);
+	send(&r->b[0]);
+	send(&r->w[1]);
+	for (int k = 0; k < 4; k++) {
+		struct hg__small_layer *layer = &r->layer[k / 2];
+		const struct hg__overflow_flag flag = {of->unguarded >> k & 1 ? NULL : word, nodes[k]};
+		layer->aggregate_first = of->aggregate_first;
+		*(k % 2 ? &layer->result : &layer->inner) = flag;
+	}
+}
+
+static void check_loud(const void *item)
+{
+	const struct loud *of = item;
+	struct scene s;
+	struct run r;
+	struct hg__buffer flag;
+	uint64_t word = 0;
+	test_reseed(5);
+	rings_open(&s);
+	run_open(&r, &s, &loud_shape);
+	CHECK_OK(hg__buffer_upload(s.ctx, 1, sizeof word, &word, "flag", &flag));
+	set_loud(&r, of, flag.data);
+	CHECK_OK(s.kernels->small_layers.run(s.ctx, &r.forward));
+	CHECK_OK(s.ctx->backend->copy_out(s.ctx, &word, flag.data, sizeof word));
+	CHECK_MSG(hg__overflow_node(word) == of->node, "%s: node %d, expected %d", of->what,
+	          (int)hg__overflow_node(word), of->node);
+	CHECK(of->node == NOBODY || hg__overflow_amax(word) == INFINITY);
+	CHECK_OK(hg_tensor_download(r.y.tensor, r.y.x, HG_F32));
+	for (int64_t i = 0; of->node == NOBODY && !of->unguarded && i < 2 * s.rows; i++)
+		CHECK(isfinite(r.y.x[i]));
+	/* Nothing checks in backward. */
+	word = 0;
+	CHECK_OK(s.ctx->backend->copy_in(s.ctx, flag.data, &word, sizeof word));
+	CHECK_OK(s.kernels->small_layers_back.run(s.ctx, &r.back));
+	CHECK_OK(s.ctx->backend->copy_out(s.ctx, &word, flag.data, sizeof word));
+	CHECK(word == 0);
+	hg__buffer_free(s.ctx, &flag);
+	run_close(&r);
+	scene_close(&s);
+}
+
+static const struct loud louds[] = {
+    {"all fits", 0, 1.0f, 0.0f, 1.0f, 0.0f, 1.0f, 1.0f, 0, NOBODY},
+    {"all fits, aggregating first", 1, 1.0f, 0.0f, 1.0f, 0.0f, 1.0f, 1.0f, 0, NOBODY},
+    {"the first product", 0, 300.0f, 0.0f, 300.0f, 0.0f, 1.0f, 1.0f, 0, INNER_0},
+    {"the first result, by its bias", 0, 1.0f, 0.0f, 65504.0f, 16.0f, 0.0f, 0.0f, 0, RESULT_0},
+    {"65519 is rounded to a half", 0, 1.0f, 0.0f, 65504.0f, 15.0f, 0.0f, 0.0f, 0, NOBODY},
+    {"the first result, aggregating first", 1, 300.0f, 0.0f, 300.0f, 0.0f, 1.0f, 1.0f, 0, RESULT_0},
+    {"relu stops what is negative", 0, 1.0f, 0.0f, -65504.0f, -60000.0f, 1.0f, 1.0f, 0, NOBODY},
+    {"the second product", 0, 1.0f, 0.0f, 1.0f, 0.0f, 65504.0f, 16.0f, 0, INNER_1},
+    {"the second product fits", 0, 1.0f, 0.0f, 1.0f, 0.0f, 65504.0f, -43000.0f, 0, RESULT_1},
+    {"a sum of neighbours", 1, 1.0f, 0.0f, 30000.0f, 0.0f, 0.0f, 0.0f, 0, INNER_1},
+    {"the second result", 1, 1.0f, 0.0f, 1.0f, 0.0f, 20000.0f, 3000.0f, 0, RESULT_1},
+    {"a product that is not checked", 0, 300.0f, 0.0f, 300.0f, 0.0f, 1.0f, 1.0f, 1, RESULT_0},
+    {"results alone are checked", 0, 1.0f, 0.0f, 1.0f, 0.0f, 65504.0f, 16.0f, 5, RESULT_1},
+    {"nothing is checked", 0, 300.0f, 0.0f, 300.0f, 0.0f, 1.0f, 1.0f, 15, NOBODY},
+};
+
+/* ---- calls that the contract does not describe ---- */
+
+struct call {
+	struct hg__small_layer layer[HG__SMALL_LAYERS + 1];
+	struct hg__small_layers_back_args a;
+};
+
+/* What is wrong with one matrix of a call: it has this type (SAME: its own), and so many rows and
+ * columns more. back: backward alone refuses it. */
+static const struct refusal {
+	size_t at;
+	hg_dtype dtype;
+	int rows, cols;
+	hg_status status;
+	int back;
+} refusals[] = {
+#define AT(member) offsetof(struct call, member)
+#define SAME HG_DTYPE_COUNT
+    {AT(a.of.x), HG_F32, 0, 0, HG_ERR_UNSUPPORTED, 0},
+    {AT(a.of.y), HG_F32, 0, 0, HG_ERR_UNSUPPORTED, 0},
+    {AT(layer[1].w), HG_F32, 0, 0, HG_ERR_UNSUPPORTED, 0},
+    {AT(layer[0].b), HG_F32, 0, 0, HG_ERR_UNSUPPORTED, 0},
+    {AT(layer[1].dw), HG_F16, 0, 0, HG_ERR_UNSUPPORTED, 0},
+    {AT(layer[1].db), HG_F16, 0, 0, HG_ERR_UNSUPPORTED, 0},
+    {AT(a.dy), HG_F32, 0, 0, HG_ERR_UNSUPPORTED, 1},
+    {AT(a.dx), HG_F32, 0, 0, HG_ERR_UNSUPPORTED, 1},
+    {AT(a.of.x), SAME, -1, 0, HG_ERR_INTERNAL, 0},
+    {AT(a.of.x), SAME, 0, -1, HG_ERR_INTERNAL, 0},
+    {AT(a.of.y), SAME, -1, 0, HG_ERR_INTERNAL, 0},
+    {AT(a.of.y), SAME, 0, -1, HG_ERR_INTERNAL, 0},
+    {AT(a.of.kept), HG_F32, 0, 0, HG_ERR_INTERNAL, 0},
+    {AT(a.of.kept), SAME, -1, 0, HG_ERR_INTERNAL, 0},
+    {AT(a.of.kept), SAME, 0, -1, HG_ERR_INTERNAL, 0},
+    {AT(layer[1].w), SAME, -1, 0, HG_ERR_INTERNAL, 0},
+    {AT(layer[0].w), SAME, 0, -1, HG_ERR_INTERNAL, 0},
+    {AT(layer[0].b), SAME, 1, 0, HG_ERR_INTERNAL, 0},
+    {AT(layer[0].b), SAME, 0, -1, HG_ERR_INTERNAL, 0},
+    {AT(layer[1].dw), SAME, -1, 0, HG_ERR_INTERNAL, 0},
+    {AT(layer[1].dw), SAME, 0, -1, HG_ERR_INTERNAL, 0},
+    {AT(layer[1].db), SAME, 0, -1, HG_ERR_INTERNAL, 0},
+    {AT(a.dy), SAME, -1, 0, HG_ERR_INTERNAL, 1},
+    {AT(a.dy), SAME, 0, -1, HG_ERR_INTERNAL, 1},
+    {AT(a.dx), SAME, -1, 0, HG_ERR_INTERNAL, 1},
+    {AT(a.dx), SAME, 0, -1, HG_ERR_INTERNAL, 1},
+#undef AT
+#undef SAME
+};
+
+static struct call good_call(const struct run *r)
+{
+	struct call call = {.a = r->back};
+	memcpy(call.layer, r->layer, 2 * sizeof *call.layer);
+	return call;
+}
+
+static void check_refusal(const struct run *r, struct call *call, hg_status status, int back)
+{
+	const struct hg__kernels *k = r->s->kernels;
+	call->a.of.layer = call->layer;
+	CHECK_STATUS(k->small_layers.run(r->s->ctx, &call->a.of), back ? HG_OK : status);
+	CHECK_STATUS(k->small_layers_back.run(r->s->ctx, &call->a), status);
+}
+
+static void wrong_matrices_are_refused(const struct run *r)
+{
+	for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+		const struct refusal *of = &refusals[i];
+		struct call call = good_call(r);
+		struct hg__mat *m = (struct hg__mat *)(void *)((char *)&call + of->at);
+		m->dtype = of->dtype == HG_DTYPE_COUNT ? m->dtype : of->dtype;
+		m->rows += of->rows;
+		m->cols += of->cols;
+		test_note("refusal %zu", i);
+		check_refusal(r, &call, of->status, of->back);
+	}
+}
+
+/* One column more than a kernel has room for, of X and of Y, in shapes that fit together. */
+static void wide_matrices_are_refused(const struct run *r)
+{
+	struct call x = good_call(r), y = good_call(r);
+	x.a.of.x.cols = x.a.dx.cols = x.layer[0].w.rows = x.layer[0].dw.rows = HG__SMALL_WIDTH + 1;
+	y.a.of.y.cols = y.a.dy.cols = HG__SMALL_WIDTH + 1;
+	y.layer[1].w.cols = y.layer[1].b.cols = HG__SMALL_WIDTH + 1;
+	y.layer[1].dw.cols = y.layer[1].db.cols = HG__SMALL_WIDTH + 1;
+	check_refusal(r, &x, HG_ERR_INTERNAL, 0);
+	check_refusal(r, &y, HG_ERR_INTERNAL, 0);
+}
+
+static void wrong_layers_are_refused(const struct run *r)
+{
+	struct call many = good_call(r), none = good_call(r), function = good_call(r),
+	            dropout = good_call(r), no_w = good_call(r);
+	for (int l = 2; l <= HG__SMALL_LAYERS; l++)
+		many.layer[l] = many.layer[1];
+	many.a.of.layers = HG__SMALL_LAYERS + 1;
+	many.a.of.kept.rows = r->s->bins.bins * many.a.of.layers;
+	none.a.of.layers = 0;
+	function.layer[0].act_drop.act = 1 + HG__ACT_tanh;
+	dropout.layer[0].act_drop.act = 0;
+	no_w.layer[1].w.data = NULL;
+	struct call *const calls[] = {&many, &none, &function, &dropout, &no_w};
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+		check_refusal(r, calls[i], HG_ERR_INTERNAL, 0);
+}
+
+static void wrong_calls_are_refused(void)
+{
+	static const struct shape shape = {
+	    "refused", 5, 0, 0, 0, 1.0f, 8, 2, {{8, 0, 1, 1, 0.5f}, {8, 1, 1, 1, 0.0f}}};
+	struct scene s;
+	struct run r;
+	test_reseed(6);
+	scene_open(&s, &shape);
+	run_open(&r, &s, &shape);
+	wrong_matrices_are_refused(&r);
+	wide_matrices_are_refused(&r);
+	wrong_layers_are_refused(&r);
+	struct call no_dy = good_call(&r), transpose = good_call(&r);
+	no_dy.a.dy.data = NULL;
+	transpose.a.csr_t.rows--;
+	check_refusal(&r, &no_dy, HG_ERR_INTERNAL, 1);
+	check_refusal(&r, &transpose, HG_ERR_INTERNAL, 1);
+	run_both(&r);
+	check_run(&r);
+	run_close(&r);
+	scene_close(&s);
+}
+
+int main(int argc, char **argv)
+{
+	enum {
+		SHAPES = sizeof shapes / sizeof *shapes,
+		LOUDS = sizeof louds / sizeof *louds,
+		OTHERS = 2
+	};
+	struct test_case cases[OTHERS + SHAPES + LOUDS] = {TEST(dropout_is_that_of_its_kernel),
+	                                                   TEST(wrong_calls_are_refused)};
+	for (int i = 0; i < SHAPES; i++)
+		cases[OTHERS + i] = (struct test_case){shapes[i].what, NULL, check_shape, &shapes[i]};
+	for (int i = 0; i < LOUDS; i++)
+		cases[OTHERS + SHAPES + i] = (struct test_case){louds[i].what, NULL, check_loud, &louds[i]};
+	return RUN_TESTS(argc, argv, cases);
+}
