@@ -259,6 +259,8 @@ static const struct loud louds[] = {
     {"the second result", 1, 1.0f, 0.0f, 1.0f, 0.0f, 20000.0f, 3000.0f, 0, RESULT_1},
     {"a product that is not checked", 0, 300.0f, 0.0f, 300.0f, 0.0f, 1.0f, 1.0f, 1, RESULT_0},
     {"results alone are checked", 0, 1.0f, 0.0f, 1.0f, 0.0f, 65504.0f, 16.0f, 5, RESULT_1},
+    /* H' of nodes is 1000, but relu(b) is 40000, and its product with W does not fit. */
+    {"rows that are no nodes", 0, 1.0f, 1.0f, -13000.0f, 40000.0f, 1.0f, 1.0f, 0, NOBODY},
     {"nothing is checked", 0, 300.0f, 0.0f, 300.0f, 0.0f, 1.0f, 1.0f, 15, NOBODY},
 };
 
