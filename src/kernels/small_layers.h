@@ -65,8 +65,9 @@ enum { HG__SMALL_KEPT = HG__BIN_ROWS * HG__SMALL_WIDTH / 32 };
  *
  *     dZ = f'(Z) dropout(dH),   db = column sums of dZ,   T = A^T dZ,   dW = H^T T,   dX = T W^T
  *
- * where dZ, T and dX are narrowed once, and dX is the dH of the layer before. Gradients of
- * parameters are added in an order that depends on nothing but the shapes.
+ * where dZ, T and dX are narrowed once, and dX is the dH of the layer before; between layers it may
+ * be narrowed only as the dZ of that layer. Gradients of parameters are added in an order that
+ * depends on nothing but the shapes.
  *
  * - of: the arguments of the forward pass. y is not read, and nothing checks for overflow.
  * - csr_t: the transpose; csr_t.edge is not read.

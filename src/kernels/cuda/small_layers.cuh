@@ -532,10 +532,15 @@ static __device__ inline void look(const unsigned (&x)[A][B][2][2], unsigned &mo
 #pragma unroll
 	for (int i = 0; i < A * B * 4; i++) {
 		const unsigned pair = x[i / 4 / B][i / 4 % B][i / 2 % 2][i % 2];
-		if constexpr (POSITIVE)
-			asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(most) : "r"(most), "r"(pair));
-		else
+#if __CUDA_ARCH__ >= 860
+		if constexpr (!POSITIVE) {
 			asm("max.NaN.xorsign.abs.f16x2 %0, %1, %2;" : "=r"(most) : "r"(most), "r"(pair));
+			continue;
+		}
+#endif
+		asm("max.NaN.f16x2 %0, %1, %2;"
+		    : "=r"(most)
+		    : "r"(most), "r"(POSITIVE ? pair : pair & 0x7fff7fffu));
 	}
 }
 /* A T without an end: for the gradient and for a layer that aggregates first. */
@@ -580,6 +585,17 @@ static __device__ inline void drop_tile(float scale, unsigned kept, float (&c)[E
 #pragma unroll
 		for (int i = 0; i < 4; i++)
 			c[f][i] = kept >> (4 * f + i) & 1u ? c[f][i] * scale : 0.0f;
+}
+
+/* Sets the rows of a tile behind the last node to 0: a bias alone is no result, and what does not
+ * fit there would make the rows of nodes NaN. */
+static __device__ inline void clear_behind(int rows, unsigned (&x)[WIDE][2][2])
+{
+	const int row = static_cast<int>(threadIdx.x % 32 / 4);
+#pragma unroll
+	for (int i = 0; i < WIDE * 4; i++)
+		if (row + i / 2 % 2 * 8 >= rows)
+			x[i / 4][i / 2 % 2][i % 2] = 0;
 }
 
 /* What dropout keeps of a layer and a bin, as `kept` stores it: TILES numbers of 16 bits a lane. */
@@ -633,6 +649,8 @@ static __device__ inline void run_layer(const struct layer &of, const struct adj
 		if constexpr (ENDING == DROP)
 			drop_tile(of.scale, kept.tile(of, bin, i), c);
 		narrow_tile<ENDING != PLAIN>(c, h.at[i]);
+		if ((i + 1) * TILE > bin.rows)
+			clear_behind(bin.rows - i * TILE, h.at[i]);
 	}
 	if constexpr (GUARDS) {
 		look<ENDING != PLAIN>(h.at, result);
