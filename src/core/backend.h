@@ -26,6 +26,9 @@ struct hg__backend {
 	int wants_parts;
 	/* 1: its kernels use dense counts of batches of small graphs (plan_dense.h) */
 	int wants_dense;
+	/* How many layers a call of small_layers and small_layers_back can have on this device, at most
+	 * HG__SMALL_LAYERS (kernels/small_layers.h). NULL: that many. */
+	int (*small_layers_most)(const hg_context *ctx);
 	/* Sets ctx->state, ctx->stream and ctx->device_name. */
 	hg_status (*open)(hg_context *ctx, const hg_context_config *config);
 	void (*close)(hg_context *ctx);

@@ -171,9 +171,12 @@ static hg_status finish(hg_tape *tape, struct hg__region *region)
 hg_status hg__region_find(hg_tape *tape, int32_t last, struct hg__region *region)
 {
 	struct hg__region_layer layer[HG__SMALL_LAYERS];
+	const struct hg__backend *backend = tape->ctx->backend;
+	const int most =
+	    backend->small_layers_most ? backend->small_layers_most(tape->ctx) : HG__SMALL_LAYERS;
 	*region = (struct hg__region){.kept = -1};
 	int count = 0;
-	for (int32_t k = last; k >= 0 && count < HG__SMALL_LAYERS;) {
+	for (int32_t k = last; k >= 0 && count < most;) {
 		struct hg__spmm_attr spmm;
 		hg_graph *graph = NULL;
 		if (!match_layer(tape, k, &layer[count], &spmm, &graph) || !is_batch(graph))

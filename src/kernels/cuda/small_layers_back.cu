@@ -30,9 +30,6 @@ constexpr int SLOT = WIDTH * WIDTH + WIDTH;
 /* The rows of a bin in registers, as 16-byte pieces of each lane. */
 constexpr int PIECES = TILES * WIDE;
 constexpr size_t STATE_BYTES = PIECES * 32 * sizeof(uint4);
-/* As much shared memory as a block can have on sm_90, and on sm_80. */
-constexpr size_t MOST_SHARED = 232448, MOST_SHARED_80 = 166912;
-
 struct back_args {
 	struct layers all;
 	struct entries a, back;
@@ -517,6 +514,17 @@ size_t partial_bytes(const struct hg__small_layers_args *a)
 	       sizeof(float);
 }
 
+/* The shared memory that a block can have. */
+size_t most_shared(const hg_context *ctx)
+{
+	int bytes = 0;
+	const int device = static_cast<const hg__cuda_state *>(ctx->state)->device;
+	if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
+	    cudaSuccess)
+		(void)cudaGetLastError();
+	return static_cast<size_t>(bytes);
+}
+
 hg_status run_back(hg_context *ctx, const struct back_args &g, int blocks, size_t shared)
 {
 	const void *kernel = reinterpret_cast<const void *>(back_kernel);
@@ -553,8 +561,7 @@ hg_status hg__cuda_small_layers_back(hg_context *ctx, const struct hg__small_lay
 	g.partial =
 	    reinterpret_cast<float *>(static_cast<unsigned char *>(workspace) + saved_bytes(of));
 	const int blocks = blocks_of(of);
-	const size_t most =
-	    static_cast<const hg__cuda_state *>(ctx->state)->clusters ? MOST_SHARED : MOST_SHARED_80;
+	const size_t most = most_shared(ctx);
 	while (g.shared < of->layers && shared_bytes(of->layers, g.shared + 1) <= most)
 		g.shared++;
 	if (blocks > 0)
@@ -569,4 +576,14 @@ size_t hg__cuda_small_layers_back_workspace(const hg_context *,
                                             const struct hg__small_layers_back_args *a)
 {
 	return saved_bytes(&a->of) + partial_bytes(&a->of);
+}
+
+/* Backward needs more shared memory than forward. */
+int hg__cuda_small_layers_most(const hg_context *ctx)
+{
+	const size_t most = most_shared(ctx);
+	int layers = 0;
+	while (layers < HG__SMALL_LAYERS && shared_bytes(layers + 1, 0) <= most)
+		layers++;
+	return layers;
 }
