@@ -129,7 +129,11 @@ static void describe(const hg_tape *tape, const struct hg__task *task, int backw
 	line->cols = out->cols;
 	line->dtype = out->dtype;
 	(void)hg__value_name(tape, out, made->name, sizeof made->name);
-	(void)hg__print(made->op, sizeof made->op, "%s", hg__entry_title(entry));
+	if (task->region)
+		(void)hg__print(made->op, sizeof made->op, "region of %d layers",
+		                task->region->forward.layers);
+	else
+		(void)hg__print(made->op, sizeof made->op, "%s", hg__entry_title(entry));
 	(void)hg__print(made->layer, sizeof made->layer, "%s", entry->node.scope);
 	line->name = made->name;
 	line->op = made->op;

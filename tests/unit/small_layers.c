@@ -241,7 +241,7 @@ static hg_tape *record_embedded(struct bench *b, const hg_tensor *x, const hg_te
 	                               hg_tape_param(tape, param(b, "b0", 1, 24)));
 	hg_var h = first;
 	for (int l = 1; l <= 3; l++) {
-		char w[8], bias[8];
+		char w[16], bias[16];
 		snprintf(w, sizeof w, "w%d", l);
 		snprintf(bias, sizeof bias, "b%d", l);
 		h = hg_linear(tape, h, hg_tape_param(tape, param(b, w, 24, 24)), HG_NONE);
