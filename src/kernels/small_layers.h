@@ -25,7 +25,7 @@ enum {
  * - aggregate_first: (A H) W, else A (H W). The first of the two products is narrowed, and H' is.
  * - act_drop: f is relu, or there is neither f nor dropout.
  * - inner, result: check the first product and H' for overflow, before they are narrowed. The
- *   number that they record is INFINITY.
+ *   number that they record is a NaN where one is found, else INFINITY.
  * - dw, db: backward only; the gradients, f32, or absent where they are not needed. */
 struct hg__small_layer {
 	struct hg__mat w, b;

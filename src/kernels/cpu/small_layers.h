@@ -168,24 +168,27 @@ HG__INLINE void hg__small_aggregate(const struct hg__csr *csr, const float *valu
 
 /* ---- narrowing ---- */
 
-/* All bits of a lane that overflows are added to *over. The bits of |x| are ordered like |x|, with
- * those of a NaN at the end. */
+/* What a lane may find: a number that does not fit, or a NaN. */
+enum { HG__SMALL_OVER = 1, HG__SMALL_NAN = 2 };
+/* Adds to *over what each lane finds. The bits of |x| are ordered like |x|, with those of a NaN at
+ * the end. */
 HG__INLINE hg__v16 hg__small_narrow(hg__v16 x, hg__i16 *over)
 {
 	const hg__i16 least = (hg__i16)hg__vset(HG__OVERFLOW_LEAST);
-	*over |= ((hg__i16)x & 0x7FFFFFFF) >= least;
+	const hg__i16 bits = (hg__i16)x & 0x7FFFFFFF, infinite = (hg__i16)hg__vset(INFINITY);
+	*over |= ((bits >= least) & HG__SMALL_OVER) | ((bits > infinite) & HG__SMALL_NAN);
 	return hg__vround_half(x);
 }
 
 /* Sets the flag if a number overflowed. */
 HG__INLINE void hg__small_raise(const struct hg__overflow_flag *flag, hg__i16 over)
 {
-	const float number = INFINITY;
 	int any = 0;
 	if (!flag->word)
 		return;
 	for (int i = 0; i < HG__LANES; i++)
 		any |= over[i];
+	const float number = any & HG__SMALL_NAN ? NAN : INFINITY;
 	if (any)
 		hg__guard_numbers(flag, 1, &number);
 }

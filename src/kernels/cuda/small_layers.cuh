@@ -448,7 +448,8 @@ static __device__ inline void check(unsigned long long *word, int32_t node, unsi
 {
 	constexpr unsigned INFINITE = 0x7c00u;
 	if (node >= 0 && ((most & 0x7fffu) >= INFINITE || (most >> 16 & 0x7fffu) >= INFINITE)) {
-		const unsigned long long mine = hg__overflow_word(node, INFINITY);
+		const bool nan = (most & 0x7fffu) > INFINITE || (most >> 16 & 0x7fffu) > INFINITE;
+		const unsigned long long mine = hg__overflow_word(node, nan ? NAN : INFINITY);
 		if (__ldcg(word) < mine)
 			atomicMax(word, mine);
 	}
