@@ -2,8 +2,9 @@
  * The observer: what a training step leaves in half precision, counted on the device while training
  * goes on. It is on by default (hg_step_config.observe_every).
  *
- * It inspects the result of every op node that runs (of a fused chain: of its last op), the
- * gradient of each, and the gradients of parameters and variables. All gradients are multiplied by
+ * It inspects the result of every op node that runs (of a fused chain, and of layers of small
+ * graphs that run as one kernel: of the last op), the gradient of each, and the gradients of
+ * parameters and variables. All gradients are multiplied by
  * the loss scale. For each tensor it counts exponents in 32 bins, the largest magnitude, zeros,
  * subnormals, elements that are not finite and the first such position. It changes no bit of the
  * step and waits for nothing: the counts of the last HG_STEP_OBSERVED inspected steps stay on the

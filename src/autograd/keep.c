@@ -4,7 +4,8 @@
 
 /* A copy of a compiled tape in which every tensor is kept: the same nodes, fused in the same way,
  * of the same types and with the same random keys, so that a run of the copy computes the same
- * bits. Only the lifetimes and the addresses are planned again. */
+ * bits. Only the lifetimes and the addresses are planned again. What ran as a region (region.h)
+ * runs node by node, so its sums are added in another order. */
 
 static hg_status copy_array(hg_context *ctx, const void *from, int64_t count, size_t size,
                             void **to)

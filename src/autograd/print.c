@@ -156,6 +156,9 @@ static void print_buffers(const hg_tape *tape, const struct table *t, int64_t k)
 		if (node->aux[i] >= 0)
 			print_buffer(tape, t, entry->saves & HG__BACK_AUX(i) ? "  backward" : "  saved",
 			             node->aux[i], planned[node->aux[i]].span);
+	const struct hg__region *region = hg__region_of(&tape->plan, k);
+	if (region && region->kept >= 0 && hg__region_last(region) == k)
+		print_buffer(tape, t, "  saved", region->kept, planned[region->kept].span);
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0)
 			print_buffer(tape, t, "  again", node->in[i], tape->plan.entry[k].recompute[i]);
@@ -225,7 +228,8 @@ static void count_node(const hg_tape *tape, int64_t k, hg_plan_info *info)
 		++*tally[entry->node.verdict];
 	info->casts += (entry->node.op->traits & HG__CASTS) != 0;
 	info->rescaled += entry->node.shift != 0;
-	if (hg__is_float(out->dtype) && !(entry->node.op->traits & HG__LOSS))
+	if (hg__is_float(out->dtype) && !(entry->node.op->traits & HG__LOSS) &&
+	    !tape->plan.value[entry->node.out].inside)
 		info->state_bytes +=
 		    hg__value_bytes(out, out->dtype) * (tape->plan.value[entry->node.out].grad ? 2 : 1);
 }

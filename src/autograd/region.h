@@ -13,7 +13,8 @@ HG_EXTERN_C_BEGIN
  * region, backward with the first that has a gradient.
  *
  * The gradient passes A^T before W^T in each layer, also where the layer aggregates first; and
- * bias, activation and dropout of a layer are not narrowed in between. */
+ * bias, activation and dropout of a layer are not narrowed in between. No other node runs between
+ * the first node of a region and its last. */
 struct hg__region_layer {
 	/* The nodes: the first of the two products, the dense one, and the one whose result is that of
 	 * the layer. Two of them are the same node, or all are different. */
@@ -32,6 +33,9 @@ struct hg__region {
 	int layers;
 	struct hg__region_layer layer[HG__SMALL_LAYERS];
 };
+
+/* The most entries of a row or column of a graph that has regions: twice those of a full bin. */
+enum { HG__REGION_DEGREE = 2 * HG__BIN_ROWS };
 
 static inline int32_t hg__region_first(const struct hg__region *region)
 {

@@ -151,6 +151,29 @@ static hg_status plan_call(hg_tape *tape, const struct hg__call *call, int backw
 	return HG_OK;
 }
 
+/* The arguments of all regions, and the workspace of their kernels. */
+static hg_status build_regions(hg_tape *tape)
+{
+	struct hg__program *program = &tape->program;
+	const struct hg__kernels *kernels = tape->ctx->backend->kernels;
+	for (int64_t r = 0; r < tape->plan.regions; r++) {
+		const struct hg__region *region = &tape->plan.region[r];
+		struct hg__region_call *call = &program->region[r];
+		struct hg__task first = {.entry = hg__region_first(region)},
+		                last = {.entry = hg__region_last(region)};
+		HG__TRY(forward_call(tape, first.entry, &first.call));
+		HG__TRY(forward_call(tape, last.entry, &last.call));
+		backward_call(tape, &first);
+		backward_call(tape, &last);
+		HG__TRY(hg__region_arguments(tape, region, &first.call, &last.call, call));
+		program->workspace_bytes = hg__larger(
+		    program->workspace_bytes,
+		    hg__larger(kernels->small_layers.workspace(tape->ctx, &call->forward),
+		               kernels->small_layers_back.workspace(tape->ctx, &call->backward)));
+	}
+	return HG_OK;
+}
+
 /* Comes before the arena is allocated: building a graph's caches needs memory beside the result,
  * and sets the size of the workspace. */
 static hg_status prepare_graphs(hg_tape *tape)
@@ -160,6 +183,7 @@ static hg_status prepare_graphs(hg_tape *tape)
 	size_t missing = 0;
 	HG__TRY(hg__graphs_missing(recording, plan, &missing));
 	HG__TRY(hg__tape_room(tape, missing));
+	HG__TRY(build_regions(tape)); /* for the size of the workspace: the arena is not there yet */
 	for (int64_t k = 0; k < recording->entries; k++) {
 		if (!plan->entry[k].alive)
 			continue;
@@ -200,29 +224,6 @@ static int64_t guards_of(const struct hg__task *task)
 		guards += (task->region->layer[l].inner.word != NULL) +
 		          (task->region->layer[l].result.word != NULL);
 	return guards;
-}
-
-/* The arguments of all regions, and the workspace of their kernels. */
-static hg_status build_regions(hg_tape *tape)
-{
-	struct hg__program *program = &tape->program;
-	const struct hg__kernels *kernels = tape->ctx->backend->kernels;
-	for (int64_t r = 0; r < tape->plan.regions; r++) {
-		const struct hg__region *region = &tape->plan.region[r];
-		struct hg__region_call *call = &program->region[r];
-		struct hg__task first = {.entry = hg__region_first(region)},
-		                last = {.entry = hg__region_last(region)};
-		HG__TRY(forward_call(tape, first.entry, &first.call));
-		HG__TRY(forward_call(tape, last.entry, &last.call));
-		backward_call(tape, &first);
-		backward_call(tape, &last);
-		HG__TRY(hg__region_arguments(tape, region, &first.call, &last.call, call));
-		program->workspace_bytes = hg__larger(
-		    program->workspace_bytes,
-		    hg__larger(kernels->small_layers.workspace(tape->ctx, &call->forward),
-		               kernels->small_layers_back.workspace(tape->ctx, &call->backward)));
-	}
-	return HG_OK;
 }
 
 static hg_status build_forward(hg_tape *tape)
@@ -309,7 +310,6 @@ hg_status hg__tape_tasks(hg_tape *tape)
 	if (program->arena_owner && tape->plan.arena_bytes > program->arena_owner->plan.arena_bytes)
 		program->arena_owner = NULL;
 	HG__TRY(allocate_regions(tape));
-	HG__TRY(build_regions(tape)); /* for the size of the workspace; the arena is not there yet */
 	HG__TRY(prepare_graphs(tape));
 	HG__TRY(allocate_arena(tape));
 	HG__TRY(build_regions(tape));

@@ -281,6 +281,84 @@ static void gradient_of_x_passes_on(void)
 	}
 }
 
+/* ---- what is no region ---- */
+
+/* Two layers of width 16 on X, recorded in a way that a region cannot have. */
+enum trick { BRANCH_BETWEEN, VIEW_IN_F32, X_IS_PARAM, SMALL_ALPHA, KEPT_INSIDE, TRICKS };
+
+static hg_tape *record_trick(struct bench *b, enum trick trick, const hg_tensor *x,
+                             const hg_tensor *labels)
+{
+	const float alpha = trick == SMALL_ALPHA ? 0x1p-8f : 1.0f;
+	hg_tape *tape = NULL;
+	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &tape));
+	hg_var h = hg_tape_input(tape, x, "x", -1.0), branch = HG_NONE;
+	if (trick == X_IS_PARAM)
+		h = hg_tape_param(tape, param(b, "x", hg_tensor_rows(x), 16));
+	else
+		h = hg_linear(tape, h, hg_tape_param(tape, param(b, "w0", 11, 16)), HG_NONE);
+	for (int l = 1; l <= 2; l++) {
+		char w[16];
+		snprintf(w, sizeof w, "w%d", l);
+		const hg_var weight = hg_tape_param(tape, param(b, w, 16, 16)),
+		             sum = hg_spmm(tape, b->graph, h, HG_NONE, HG_NORM_BOTH, alpha);
+		if (l == 1 && trick == BRANCH_BETWEEN)
+			branch = hg_relu(
+			    tape, hg_linear(tape, h, hg_tape_param(tape, param(b, "u", 16, 16)), HG_NONE));
+		if (l == 2 && trick == VIEW_IN_F32)
+			branch = hg_linear(tape, hg_cast(tape, h, HG_F32), weight, HG_NONE);
+		h = hg_relu(tape, hg_linear(tape, sum, weight, HG_NONE));
+		if (trick == SMALL_ALPHA)
+			h = hg_scale(tape, h, 0x1p8f);
+		if (l == 1 && trick == KEPT_INSIDE)
+			hg_tape_keep(tape, h);
+	}
+	if (branch.id != HG_NONE.id)
+		h = hg_add(tape, h, branch);
+	CHECK_MSG(
+	    hg_tape_compile(tape, hg_softmax_xent(tape, h, hg_tape_input(tape, labels, "labels", -1.0),
+	                                          HG_NONE)) == HG_OK,
+	    "%s", hg_context_error(b->ctx));
+	return tape;
+}
+
+/* Whatever part of it becomes a region, the gradients are those op by op. */
+static void tricks_change_no_gradient(void)
+{
+	static struct run run[2];
+	static const struct {
+		const char *what;
+		int layers; /* of all regions together */
+	} rows[TRICKS] = {{"a branch between the products", 1},
+	                  {"an f32 view of W", 1},
+	                  {"X is a parameter", 1},
+	                  {"a small alpha", 0},
+	                  {"kept inside", 2}};
+	for (int trick = 0; trick < TRICKS; trick++) {
+		struct bench b;
+		struct batch batch = {{0}, 0};
+		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		b.graph = random_batch(b.ctx, 20, 0, &batch);
+		const hg_tensor *x = random_tensor(&b, HG_F16, batch.nodes, 11, 1.0),
+		                *labels = labels_of(&b, batch.nodes);
+		for (int separate = 0; separate < 2; separate++) {
+			int found = 0;
+			b.ctx->separate_ops = separate;
+			hg_tape *tape = record_trick(&b, (enum trick)trick, x, labels);
+			for (int64_t r = 0; r < tape->plan.regions; r++)
+				found += tape->plan.region[r].layers;
+			CHECK_MSG(found == (separate ? 0 : rows[trick].layers), "%s: %d layers in regions",
+			          rows[trick].what, found);
+			read_run(&b, tape, &run[separate]);
+			hg_tape_free(tape);
+		}
+		const double apart = distance(&run[0], &run[1]);
+		test_note("%s: gradients apart %.2g", rows[trick].what, apart);
+		CHECK_MSG(apart <= tolerance(4), "%s: %.3g apart", rows[trick].what, apart);
+		bench_close(&b);
+	}
+}
+
 /* ---- guards ---- */
 
 /* Weights so large that the product of the last layer does not fit a half. No bound says that it
@@ -350,8 +428,8 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(bins_hold_whole_graphs),  TEST(regions_give_what_ops_give),
-	    TEST(gradient_of_x_passes_on), TEST(overflow_names_the_node),
-	    TEST(layers_take_no_memory),
+	    TEST(gradient_of_x_passes_on), TEST(tricks_change_no_gradient),
+	    TEST(overflow_names_the_node), TEST(layers_take_no_memory),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -7,6 +7,8 @@
  * one graph and one normalisation. */
 #include "autograd/region.h"
 
+#include <math.h>
+
 #include "autograd/fuse.h"
 #include "autograd/ops/epilogue.h"
 #include "autograd/tape.h"
@@ -16,13 +18,14 @@ static const struct hg__node *node_of(const hg_tape *tape, int32_t entry)
 	return &tape->recording.entry[entry].node;
 }
 
-/* Whether a value is a parameter that gets its gradient from its one reader, `node`. */
+/* Whether a value is a parameter that gets its gradient from its one reader, `node`: no op reads an
+ * f32 view of it either. */
 static int is_own_param(const hg_tape *tape, const struct hg__node *node, int i)
 {
 	const struct hg__value *value = hg__operand(&tape->recording, node, i);
 	return value && value->kind == HG__PARAM && !(value->param->flags & HG_PARAM_BUFFER) &&
 	       value->uses == 1 && value->dtype == HG_F16 && value->root == node->in[i] &&
-	       hg__part_dtype(node, i, value) == HG_F32;
+	       value->cast_view[HG_F32] < 0 && hg__part_dtype(node, i, value) == HG_F32;
 }
 
 /* Is the result of this node a half as it is, that fits a region? What the tape has proved a region
@@ -138,14 +141,42 @@ static int match_layer(const hg_tape *tape, int32_t last, struct hg__region_laye
 	const struct hg__value *x = &tape->recording.value[first->in[0]];
 	layer->w = product->in[LINEAR_W];
 	*graph = node_of(tape, layer->aggregate_first ? layer->inner : last)->graph;
-	return is_own_param(tape, product, LINEAR_W) && ends_well(&layer->end) && x->dtype == HG_F16 &&
-	       !x->shift && x->cols >= 1 && x->cols <= HG__SMALL_WIDTH;
+	return hg__part_dtype(first, 0, x) == HG_F16 && is_own_param(tape, product, LINEAR_W) &&
+	       ends_well(&layer->end) && x->dtype == HG_F16 && !x->shift && x->cols >= 1 &&
+	       x->cols <= HG__SMALL_WIDTH;
 }
 
-/* Whether a graph is a batch of small graphs that does not change. */
-static int is_batch(hg_graph *graph)
+/* Can a graph, scaled like this, have regions? Each number of the matrix A must be a normal half,
+ * and none may repeat often: factors are at least 1 / degree, and at most 1. */
+static hg_status is_batch(hg_graph *graph, const struct hg__spmm_attr *spmm, int *yes)
 {
-	return hg__graph_has_bins(graph) && !hg_graph_is_weighted(graph);
+	hg_graph_facts facts = HG_GRAPH_FACTS_INIT;
+	const double alpha = fabs((double)spmm->alpha);
+	*yes = hg__graph_has_bins(graph) && !hg_graph_is_weighted(graph) &&
+	       !hg__norm_is_weighted(spmm->norm) && alpha >= 0x1p-7 && alpha <= 0x1p7;
+	if (!*yes)
+		return HG_OK;
+	HG__TRY(hg_graph_facts_get(graph, &facts));
+	*yes = facts.max_row_degree <= HG__REGION_DEGREE && facts.max_col_degree <= HG__REGION_DEGREE;
+	return HG_OK;
+}
+
+static int is_live(const hg_tape *tape, int32_t entry)
+{
+	const struct hg__entry *of = &tape->recording.entry[entry];
+	const struct hg__value *out = &tape->recording.value[of->node.out];
+	return of->fused_into < 0 && (out->keep || out->uses);
+}
+
+/* Do only the layer's own nodes run between its first one and `end`? All nodes of a region run at
+ * one time, so none of another may run between them. */
+static int is_alone(const hg_tape *tape, const struct hg__region_layer *layer, int32_t end)
+{
+	int alone = 1;
+	for (int32_t k = layer->inner; k < end; k++)
+		alone &=
+		    k == layer->inner || k == layer->product || k == layer->result || !is_live(tape, k);
+	return alone;
 }
 
 static hg_status finish(hg_tape *tape, struct hg__region *region)
@@ -179,7 +210,12 @@ hg_status hg__region_find(hg_tape *tape, int32_t last, struct hg__region *region
 	for (int32_t k = last; k >= 0 && count < most;) {
 		struct hg__spmm_attr spmm;
 		hg_graph *graph = NULL;
-		if (!match_layer(tape, k, &layer[count], &spmm, &graph) || !is_batch(graph))
+		int batch = 0;
+		if (!match_layer(tape, k, &layer[count], &spmm, &graph) ||
+		    !is_alone(tape, &layer[count], count ? layer[count - 1].inner : last + 1))
+			break;
+		HG__TRY(is_batch(graph, &spmm, &batch));
+		if (!batch)
 			break;
 		if (count && (graph != region->graph || spmm.norm != region->spmm.norm ||
 		              spmm.alpha != region->spmm.alpha))
