@@ -230,7 +230,9 @@ static void check_loud(const void *item)
 	CHECK_OK(s.ctx->backend->copy_out(s.ctx, &word, flag.data, sizeof word));
 	CHECK_MSG(hg__overflow_node(word) == of->node, "%s: node %d, expected %d", of->what,
 	          (int)hg__overflow_node(word), of->node);
-	CHECK(of->node == NOBODY || hg__overflow_amax(word) == INFINITY);
+	/* An infinite number that nothing checked may make its bin NaN before a check. */
+	const float amax = hg__overflow_amax(word);
+	CHECK(of->node == NOBODY || isinf(amax) || (of->unguarded && isnan(amax)));
 	CHECK_OK(hg_tensor_download(r.y.tensor, r.y.x, HG_F32));
 	for (int64_t i = 0; of->node == NOBODY && !of->unguarded && i < 2 * s.rows; i++)
 		CHECK(isfinite(r.y.x[i]));
