@@ -1,0 +1,148 @@
+/* Regions (autograd/region.h) on random tapes: products, aggregations, biases, relu, dropout and
+ * sums in any order, values that are read twice or kept, a variable as X. Whatever becomes a
+ * region, the gradients are those op by op. */
+#include "unit/region_rig.h"
+
+enum { VALUES = 32, FEATURES = 11 };
+
+/* The values of a tape so far, and their widths. */
+struct walk {
+	struct bench *b;
+	hg_tape *tape;
+	hg_var value[VALUES];
+	int64_t width[VALUES];
+	int values, params;
+};
+
+static hg_var add_param(struct walk *w, int64_t rows, int64_t cols)
+{
+	char name[48];
+	snprintf(name, sizeof name, "p%d_%lldx%lld", w->params++, (long long)rows, (long long)cols);
+	return hg_tape_param(w->tape, param(w->b, name, rows, cols));
+}
+
+static void add_value(struct walk *w, hg_var value, int64_t width)
+{
+	CHECK(w->values < VALUES);
+	w->value[w->values] = value;
+	w->width[w->values++] = width;
+}
+
+static hg_var add_layer(struct walk *w, int from, int64_t width)
+{
+	const hg_var product =
+	    hg_linear(w->tape, w->value[from], add_param(w, w->width[from], width), HG_NONE);
+	const hg_var sum = hg_spmm(w->tape, w->b->graph, product, HG_NONE, HG_NORM_BOTH, 1.0f);
+	return hg_relu(w->tape, hg_bias_add(w->tape, sum, add_param(w, 1, width)));
+}
+
+static void add_sum(struct walk *w, int from)
+{
+	for (int k = 0; k < w->values; k++)
+		if (k != from && w->width[k] == w->width[from]) {
+			add_value(w, hg_add(w->tape, w->value[from], w->value[k]), w->width[from]);
+			return;
+		}
+}
+
+/* One op on the last value, or now and then on another one. */
+static void add_op(struct walk *w)
+{
+	static const int64_t widths[] = {7, 16, 24, 32, 32, 33};
+	const int from = test_below(4) ? w->values - 1 : (int)test_below(w->values);
+	const int64_t width = widths[test_below(6)], own = w->width[from];
+	const hg_var x = w->value[from];
+	switch (test_below(9)) {
+	case 0:
+		add_value(w, hg_linear(w->tape, x, add_param(w, own, width), HG_NONE), width);
+		break;
+	case 1:
+		add_value(w, hg_linear(w->tape, x, add_param(w, own, width), add_param(w, 1, width)),
+		          width);
+		break;
+	case 2:
+	case 3:
+		add_value(w,
+		          hg_spmm(w->tape, w->b->graph, x, HG_NONE,
+		                  test_below(6) ? HG_NORM_BOTH : HG_NORM_RIGHT,
+		                  test_below(8) ? 1.0f : 0.5f),
+		          own);
+		break;
+	case 4:
+		add_value(w, hg_relu(w->tape, x), own);
+		break;
+	case 5:
+		add_value(w, hg_dropout(w->tape, x, 0.3f), own);
+		break;
+	case 6:
+		add_sum(w, from);
+		break;
+	case 7:
+		hg_tape_keep(w->tape, x);
+		break;
+	default:
+		add_value(w, add_layer(w, from, width), width);
+		break;
+	}
+}
+
+/* The same seed records the same tape. */
+static hg_tape *record_random(struct bench *b, const hg_tensor *x, const hg_tensor *labels,
+                              uint64_t seed)
+{
+	struct walk w = {.b = b};
+	test_reseed(seed);
+	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &w.tape));
+	add_value(
+	    &w, test_below(3) ? hg_tape_input(w.tape, x, "x", -1.0) : hg_tape_variable(w.tape, x, "x"),
+	    FEATURES);
+	const int ops = 6 + (int)test_below(20);
+	for (int k = 0; k < ops; k++)
+		add_op(&w);
+	add_value(&w, add_layer(&w, w.values - 1, 16), 16);
+	const hg_var loss = hg_softmax_xent(w.tape, w.value[w.values - 1],
+	                                    hg_tape_input(w.tape, labels, "labels", -1.0), HG_NONE);
+	CHECK_MSG(hg_tape_compile(w.tape, loss) == HG_OK, "tape %llu: %s", (unsigned long long)seed,
+	          hg_context_error(b->ctx));
+	return w.tape;
+}
+
+/* Long chains of means make gradients whose errors are large beside them, so up to a tenth may be
+ * lost to roundings; a gradient that is overwritten or counted twice is half of it apart. */
+#define APART 0.1
+
+static void random_tapes_give_what_ops_give(void)
+{
+	static struct run run[2];
+	const int tapes = TEST_SHARE(600, 60);
+	int regions = 0;
+	for (int k = 0; k < tapes; k++) {
+		struct bench b;
+		struct batch batch = {{0}, 0};
+		const uint64_t seed = 1000 + (uint64_t)k;
+		test_reseed(seed);
+		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		b.graph = random_batch(b.ctx, 1 + k % HG__BIN_ROWS, k % 2, &batch);
+		const hg_tensor *x = random_tensor(&b, HG_F16, batch.nodes, FEATURES, 1.0),
+		                *labels = labels_of(&b, batch.nodes);
+		for (int separate = 0; separate < 2; separate++) {
+			b.ctx->separate_ops = separate;
+			hg_tape *tape = record_random(&b, x, labels, seed);
+			regions += (int)tape->plan.regions;
+			read_run(&b, tape, &run[separate]);
+			hg_tape_free(tape);
+		}
+		const double apart = distance(&run[0], &run[1]);
+		CHECK_MSG(apart <= APART, "tape %llu: gradients %.3g apart", (unsigned long long)seed,
+		          apart);
+		bench_close(&b);
+	}
+	test_note("%d regions on %d tapes", regions, tapes);
+	CHECK(regions > tapes / 2);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {TEST(random_tapes_give_what_ops_give)};
+	return RUN_TESTS(argc, argv, cases);
+}
