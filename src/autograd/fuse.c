@@ -87,10 +87,8 @@ hg_status hg__tape_fuse(hg_tape *tape)
 	if (tape->ctx->separate_ops)
 		return HG_OK;
 	count_uses(recording);
-	for (int64_t k = recording->entries - 1; k >= 0; k--) {
-		const struct hg__value *out = &recording->value[recording->entry[k].node.out];
-		if (recording->entry[k].fused_into < 0 && (out->keep || out->uses))
+	for (int64_t k = recording->entries - 1; k >= 0; k--)
+		if (hg__is_needed(recording, k))
 			HG__TRY(fuse_at(tape, (int32_t)k));
-	}
 	return HG_OK;
 }

@@ -28,6 +28,15 @@ struct hg__rewrite {
 #include "autograd/rewrites.def"
 #undef HG_REWRITE
 
+/* Does this entry run? It does unless another one does its work, or nothing reads its result
+ * (fuse.c counts the readers). */
+static inline int hg__is_needed(const struct hg__recording *recording, int64_t entry)
+{
+	const struct hg__entry *of = &recording->entry[entry];
+	const struct hg__value *out = &recording->value[of->node.out];
+	return of->fused_into < 0 && (out->keep || out->uses);
+}
+
 /* The entry that makes operand i, if this node is its only reader and its value is not kept; else
  * -1. */
 static inline int32_t hg__sole_maker(const struct hg__recording *recording,

@@ -1,4 +1,5 @@
 /* The regions of a tape (region.h): which there are, and when their nodes run. */
+#include "autograd/fuse.h"
 #include "autograd/tape.h"
 
 /* Are regions of use here? A tape that does not train has no step whose loss could show a number
@@ -26,9 +27,7 @@ hg_status hg__tape_regions(hg_tape *tape)
 {
 	struct hg__region region;
 	for (int64_t k = tape->recording.entries - 1; k >= 0 && wants_regions(tape); k--) {
-		const struct hg__entry *entry = &tape->recording.entry[k];
-		const struct hg__value *out = &tape->recording.value[entry->node.out];
-		if (entry->fused_into >= 0 || (!out->keep && !out->uses))
+		if (!hg__is_needed(&tape->recording, k))
 			continue;
 		HG__TRY(hg__region_find(tape, (int32_t)k, &region));
 		if (!region.layers)

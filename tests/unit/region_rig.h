@@ -48,6 +48,15 @@ struct run {
 	float grad[MOST_GRADIENTS];
 };
 
+/* Ends a tape with the cross-entropy of its logits. */
+static inline void compile_loss(struct bench *b, hg_tape *tape, hg_var logits,
+                                const hg_tensor *labels)
+{
+	const hg_var loss =
+	    hg_softmax_xent(tape, logits, hg_tape_input(tape, labels, "labels", -1.0), HG_NONE);
+	CHECK_MSG(hg_tape_compile(tape, loss) == HG_OK, "%s", hg_context_error(b->ctx));
+}
+
 static inline void read_run(struct bench *b, hg_tape *tape, struct run *run)
 {
 	CHECK_OK(hg_tape_forward(tape));

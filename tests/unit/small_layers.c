@@ -73,10 +73,7 @@ static hg_tape *record(struct bench *b, hg_model *model, const hg_tensor *x,
 	input.graph = b->graph;
 	input.x = x;
 	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &tape));
-	const hg_var logits = hg_model_record(model, tape, &input),
-	             loss = hg_softmax_xent(tape, logits, hg_tape_input(tape, labels, "labels", -1.0),
-	                                    HG_NONE);
-	CHECK_MSG(hg_tape_compile(tape, loss) == HG_OK, "%s", hg_context_error(b->ctx));
+	compile_loss(b, tape, hg_model_record(model, tape, &input), labels);
 	return tape;
 }
 
@@ -162,10 +159,7 @@ static hg_tape *record_embedded(struct bench *b, const hg_tensor *x, const hg_te
 	}
 	if (readers == 2)
 		h = hg_add(tape, h, first);
-	CHECK_MSG(
-	    hg_tape_compile(tape, hg_softmax_xent(tape, h, hg_tape_input(tape, labels, "labels", -1.0),
-	                                          HG_NONE)) == HG_OK,
-	    "%s", hg_context_error(b->ctx));
+	compile_loss(b, tape, h, labels);
 	return tape;
 }
 
@@ -227,10 +221,7 @@ static hg_tape *record_trick(struct bench *b, enum trick trick, const hg_tensor 
 	}
 	if (branch.id != HG_NONE.id)
 		h = hg_add(tape, h, branch);
-	CHECK_MSG(
-	    hg_tape_compile(tape, hg_softmax_xent(tape, h, hg_tape_input(tape, labels, "labels", -1.0),
-	                                          HG_NONE)) == HG_OK,
-	    "%s", hg_context_error(b->ctx));
+	compile_loss(b, tape, h, labels);
 	return tape;
 }
 

@@ -100,15 +100,14 @@ static hg_tape *record_random(struct bench *b, const hg_tensor *x, const hg_tens
 	for (int k = 0; k < ops; k++)
 		add_op(&w);
 	add_value(&w, add_layer(&w, w.values - 1, 16), 16);
-	const hg_var loss = hg_softmax_xent(w.tape, w.value[w.values - 1],
-	                                    hg_tape_input(w.tape, labels, "labels", -1.0), HG_NONE);
-	CHECK_MSG(hg_tape_compile(w.tape, loss) == HG_OK, "tape %llu: %s", (unsigned long long)seed,
-	          hg_context_error(b->ctx));
+	compile_loss(b, w.tape, w.value[w.values - 1], labels);
 	return w.tape;
 }
 
-/* Long chains of means make gradients whose errors are large beside them, so up to a tenth may be
- * lost to roundings; a gradient that is overwritten or counted twice is half of it apart. */
+/* Errors of long chains have no useful bound: a sum in another order may round to the other side,
+ * and a relu near 0 then passes one and not the other. Measured: at most 0.046 on 4,800 tapes of
+ * eight seeds. The limit is about twice that; a gradient that is overwritten or counted twice is
+ * half of itself apart. */
 #define APART 0.1
 
 static void random_tapes_give_what_ops_give(void)
@@ -116,6 +115,7 @@ static void random_tapes_give_what_ops_give(void)
 	static struct run run[2];
 	const int tapes = TEST_SHARE(600, 60);
 	int regions = 0;
+	double worst = 0.0;
 	for (int k = 0; k < tapes; k++) {
 		struct bench b;
 		struct batch batch = {{0}, 0};
@@ -133,11 +133,12 @@ static void random_tapes_give_what_ops_give(void)
 			hg_tape_free(tape);
 		}
 		const double apart = distance(&run[0], &run[1]);
+		worst = fmax(worst, apart);
 		CHECK_MSG(apart <= APART, "tape %llu: gradients %.3g apart", (unsigned long long)seed,
 		          apart);
 		bench_close(&b);
 	}
-	test_note("%d regions on %d tapes", regions, tapes);
+	test_note("%d regions on %d tapes, at most %.2g apart", regions, tapes, worst);
 	CHECK(regions > tapes / 2);
 }
 

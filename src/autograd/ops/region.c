@@ -48,11 +48,6 @@ static int32_t maker_of(const hg_tape *tape, int32_t entry, const struct hg__op 
 	return maker >= 0 && node_of(tape, maker)->op == op && result_fits(tape, maker) ? maker : -1;
 }
 
-static int has_operand(const struct hg__node *node, int i)
-{
-	return i < node->n_in && node->in[i] >= 0;
-}
-
 /* The operands of the ops. */
 enum { SPMM_WEIGHTS = 1, LINEAR_W = 1, LINEAR_B, SUM_Z = 2, SUM_EPS, SUM_B, END_B = 1 };
 
@@ -65,7 +60,7 @@ static int ends_well(const struct hg__epilogue_attr *end)
 static int take_bias(const hg_tape *tape, const struct hg__node *node, int i,
                      struct hg__region_layer *layer)
 {
-	layer->b = has_operand(node, i) ? node->in[i] : -1;
+	layer->b = hg__operand(&tape->recording, node, i) ? node->in[i] : -1;
 	return layer->b < 0 || is_own_param(tape, node, i);
 }
 
@@ -82,8 +77,10 @@ static int product_first(const hg_tape *tape, int32_t last, struct hg__region_la
 	else
 		return 0;
 	const int32_t product = maker_of(tape, last, &hg__op_linear);
-	if (product < 0 || attr.self || has_operand(node, SPMM_WEIGHTS) || has_operand(node, SUM_Z) ||
-	    has_operand(node, SUM_EPS) || has_operand(node_of(tape, product), LINEAR_B) ||
+	if (product < 0 || attr.self || hg__operand(&tape->recording, node, SPMM_WEIGHTS) ||
+	    hg__operand(&tape->recording, node, SUM_Z) ||
+	    hg__operand(&tape->recording, node, SUM_EPS) ||
+	    hg__operand(&tape->recording, node_of(tape, product), LINEAR_B) ||
 	    !take_bias(tape, node, SUM_B, layer))
 		return 0;
 	layer->inner = layer->product = product;
@@ -100,7 +97,7 @@ static int32_t ended_product(const hg_tape *tape, int32_t last, struct hg__epilo
 	const struct hg__node *node = node_of(tape, last);
 	if (node->op == &hg__op_linear)
 		return last;
-	if (node->op == &hg__op_epilogue && !has_operand(node, END_B))
+	if (node->op == &hg__op_epilogue && !hg__operand(&tape->recording, node, END_B))
 		hg__attr_get(node, end, sizeof *end);
 	else if (node->op == &hg__op_relu)
 		end->act = node->op->act;
@@ -116,7 +113,8 @@ static int aggregate_first(const hg_tape *tape, int32_t last, struct hg__region_
 	layer->end = (struct hg__epilogue_attr){0};
 	layer->product = ended_product(tape, last, &layer->end);
 	layer->inner = maker_of(tape, layer->product, &hg__op_spmm);
-	if (layer->inner < 0 || has_operand(node_of(tape, layer->inner), SPMM_WEIGHTS) ||
+	if (layer->inner < 0 ||
+	    hg__operand(&tape->recording, node_of(tape, layer->inner), SPMM_WEIGHTS) ||
 	    !take_bias(tape, node_of(tape, layer->product), LINEAR_B, layer))
 		return 0;
 	layer->result = last;
@@ -161,21 +159,14 @@ static hg_status is_batch(hg_graph *graph, const struct hg__spmm_attr *spmm, int
 	return HG_OK;
 }
 
-static int is_live(const hg_tape *tape, int32_t entry)
-{
-	const struct hg__entry *of = &tape->recording.entry[entry];
-	const struct hg__value *out = &tape->recording.value[of->node.out];
-	return of->fused_into < 0 && (out->keep || out->uses);
-}
-
 /* Do only the layer's own nodes run between its first one and `end`? All nodes of a region run at
  * one time, so none of another may run between them. */
 static int is_alone(const hg_tape *tape, const struct hg__region_layer *layer, int32_t end)
 {
 	int alone = 1;
 	for (int32_t k = layer->inner; k < end; k++)
-		alone &=
-		    k == layer->inner || k == layer->product || k == layer->result || !is_live(tape, k);
+		alone &= k == layer->inner || k == layer->product || k == layer->result ||
+		         !hg__is_needed(&tape->recording, k);
 	return alone;
 }
 

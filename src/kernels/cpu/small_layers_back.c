@@ -9,8 +9,9 @@
 
 #include "kernels/cpu/small_layers.h"
 
-/* A chunk has at least 8 bins, so that setting its sums to 0 and adding them up, some 0.1 ns for
- * each number of W, is short beside the 50 ns that its bins take for it. There are at most 64
+/* A chunk has at least 8 bins. Its sums are set to 0 and added up, some 0.1 ns for each number of W
+ * (derived: three passes over memory in the cache), beside 25 ns that the 8 bins take for it
+ * (measured: 80 ms for 2,048 bins and 12 layers of 32 columns on one core). There are at most 64
  * chunks, so that their sums take at most 9 MB but many cores are busy. */
 enum { CHUNK_BINS = 8, CHUNKS = 64, SUMS = (HG__SMALL_WIDTH + 1) * HG__SMALL_WIDTH };
 

@@ -14,9 +14,8 @@
  * A layer that aggregates first needs a transposition (flip), and a product that keeps by_node.
  *
  * The matrix A of a bin is dense: HG__BIN_ROWS x HG__BIN_ROWS halves, operand A of the products,
- * made once for all layers. With 2 or 3 graphs in a bin most of it is 0, and still it takes fewer
- * instructions than gathering rows would. A number that is not finite therefore spreads over its
- * bin. */
+ * made once for all layers. With 2 or 3 graphs in a bin most of it is 0, but 16 rows take only 12
+ * products, and nothing is gathered. A number that is not finite spreads over its bin. */
 #ifndef HG_KERNELS_CUDA_SMALL_LAYERS_CUH
 #define HG_KERNELS_CUDA_SMALL_LAYERS_CUH
 
@@ -425,9 +424,9 @@ static __device__ inline void build_adjacency(const struct entries &a, const str
 /* ---- device side: products ---- */
 
 /* D = C + A B, with the layout of tensor_core.cuh. Unlike there the asm is not volatile, so that
- * the compiler can order independent products: a layer then takes a third of the time. It must not
- * move one into code that only some lanes execute, so no result of a product is used only there:
- * rows are stored behind a loop over layers, or behind flip(). */
+ * the compiler can order independent products (measured: 0.19 to 0.17 ms a step of 12 layers). It
+ * must not move one into code that only some lanes execute, so no result of a product is used only
+ * there: rows are stored behind a loop over layers, or behind flip(). */
 static __device__ inline void multiply(float (&d)[4], const float (&c)[4], const uint4 &a,
                                        unsigned b0, unsigned b1)
 {

@@ -21,8 +21,9 @@ namespace
 
 using namespace small;
 
-/* One block for each of an H200's multiprocessors, because a warp needs 255 registers. It is a
- * constant, so that the order of sums, and with it the bits, is the same on every GPU. */
+/* One block for each of an H200's multiprocessors, because a thread needs more than 128
+ * registers. It is a constant, so that the order of sums, and with it the bits, is the same on
+ * every GPU. */
 constexpr int BLOCKS = 132;
 
 /* Floats of a layer's gradients: dW in the order of the products' results (place_of), then db. */
@@ -30,6 +31,7 @@ constexpr int SLOT = WIDTH * WIDTH + WIDTH;
 /* The rows of a bin in registers, as 16-byte pieces of each lane. */
 constexpr int PIECES = TILES * WIDE;
 constexpr size_t STATE_BYTES = PIECES * 32 * sizeof(uint4);
+
 struct back_args {
 	struct layers all;
 	struct entries a, back;
