@@ -30,7 +30,7 @@ struct hg__region {
 	struct hg__spmm_attr spmm;
 	const struct hg__bins *bins; /* the graph's */
 	int32_t x, y, kept;          /* values; kept -1: no layer drops */
-	int layers;
+	int layers, width;           /* width: hg__small_width of all layers */
 	struct hg__region_layer layer[HG__SMALL_LAYERS];
 };
 

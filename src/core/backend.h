@@ -26,9 +26,10 @@ struct hg__backend {
 	int wants_parts;
 	/* 1: its kernels use dense counts of batches of small graphs (plan_dense.h) */
 	int wants_dense;
-	/* How many layers a call of small_layers and small_layers_back can have on this device, at most
-	 * HG__SMALL_LAYERS (kernels/small_layers.h). NULL: that many. */
-	int (*small_layers_most)(const hg_context *ctx);
+	/* How many layers of this width (hg__small_width) a call of small_layers and small_layers_back
+	 * can have on this device, at most HG__SMALL_LAYERS (kernels/small_layers.h); 0: the width is
+	 * not supported. NULL: HG__SMALL_LAYERS of any width. */
+	int (*small_layers_most)(const hg_context *ctx, int width);
 	/* Sets ctx->state, ctx->stream and ctx->device_name. */
 	hg_status (*open)(hg_context *ctx, const hg_context_config *config);
 	void (*close)(hg_context *ctx);

@@ -46,8 +46,9 @@ hg_status hg__small_layers_supported(hg_context *ctx, const struct hg__small_lay
 		    "weights");
 	shapes = shapes && drops_well &&
 	         (!a->y.data || (a->y.rows == a->x.rows && a->y.cols == cols)) &&
-	         (!a->kept.data || (a->kept.rows == a->bins->bins * a->layers &&
-	                            a->kept.cols == HG__SMALL_KEPT && a->kept.dtype == HG_I32));
+	         (!a->kept.data ||
+	          (a->kept.rows == a->bins->bins * a->layers &&
+	           a->kept.cols == hg__small_kept(hg__small_width_of(a)) && a->kept.dtype == HG_I32));
 	return shapes ? HG_OK
 	              : hg__fail(ctx, HG_ERR_INTERNAL, "small_layers: operands do not fit together");
 }

@@ -14,8 +14,15 @@ HG_EXTERN_C_BEGIN
 
 enum {
 	HG__SMALL_LAYERS = 32, /* the most layers of one call */
-	HG__SMALL_WIDTH = 32   /* the most columns of X and of a layer's result */
+	HG__SMALL_WIDTH = 64   /* the most columns of X and of a layer's result */
 };
+
+/* The columns of rows as kernels have them, with zeros behind those of the matrices: 32 or 64, the
+ * least that is enough for X and the results of all layers. most: the most columns of these. */
+static inline int hg__small_width(int64_t most)
+{
+	return most <= 32 ? 32 : HG__SMALL_WIDTH;
+}
 
 /* One layer:
  *
@@ -47,7 +54,7 @@ struct hg__small_layer {
  *
  * - csr: every entry joins two nodes of one bin.
  * - row_scale r, col_scale s: f32 vectors, or NULL (ones).
- * - kept: i32 [bins * layers, HG__SMALL_KEPT], which forward writes for backward: the elements that
+ * - kept: i32 [bins * layers, hg__small_kept], which forward writes for backward: the elements that
  *   dropout keeps, in an order of the backend's own. Absent if no layer drops. */
 struct hg__small_layers_args {
 	struct hg__csr csr;
@@ -58,7 +65,17 @@ struct hg__small_layers_args {
 	int layers;
 	struct hg__mat x, y, kept;
 };
-enum { HG__SMALL_KEPT = HG__BIN_ROWS * HG__SMALL_WIDTH / 32 };
+static inline int64_t hg__small_kept(int width)
+{
+	return HG__BIN_ROWS * width / 32;
+}
+static inline int hg__small_width_of(const struct hg__small_layers_args *a)
+{
+	int64_t most = a->x.cols;
+	for (int l = 0; l < a->layers; l++)
+		most = a->layer[l].w.cols > most ? a->layer[l].w.cols : most;
+	return hg__small_width(most);
+}
 
 /* The gradients of X and of each W and b. The layers are computed once more, because nothing of
  * them is kept but `kept`. With dH the gradient of a layer's result,

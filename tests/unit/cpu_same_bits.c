@@ -477,7 +477,7 @@ static void run_small_layers(hg_context *ctx, const struct hg__kernels *k, hg_dt
 		           .layers = SMALL_LAYERS,
 		           .x = normal(HG_F16, b.rows, widths[0]),
 		           .y = empty(HG_F16, b.rows, widths[SMALL_LAYERS]),
-		           .kept = empty(HG_I32, b.bins.bins * SMALL_LAYERS, HG__SMALL_KEPT)},
+		           .kept = empty(HG_I32, b.bins.bins * SMALL_LAYERS, hg__small_kept(32))},
 		    .csr_t = b.csr_t,
 		    .dy = normal(HG_F16, b.rows, widths[SMALL_LAYERS]),
 		    .dx = empty(HG_F16, b.rows, widths[0])};

@@ -31,6 +31,14 @@ struct shape {
 	struct layer layer[LAYERS];
 };
 
+static inline int shape_width(const struct shape *of)
+{
+	int most = of->features;
+	for (int l = 0; l < of->layers; l++)
+		most = of->layer[l].width > most ? of->layer[l].width : most;
+	return hg__small_width(most);
+}
+
 /* ---- a batch ---- */
 
 /* A as dense bins would have it: one entry where the graph has several, with its error, and how
@@ -300,7 +308,8 @@ static inline void run_open(struct run *r, struct scene *s, const struct shape *
 	r->y = operand_new(s, HG_F16, s->rows, wide);
 	r->dx = operand_new(s, HG_F16, s->rows, shape->features);
 	if (drops)
-		r->kept = operand_new(s, HG_I32, s->bins.bins * shape->layers, HG__SMALL_KEPT);
+		r->kept = operand_new(s, HG_I32, s->bins.bins * shape->layers,
+		                      hg__small_kept(shape_width(shape)));
 	r->forward = (struct hg__small_layers_args){.csr = s->csr,
 	                                            .row_scale = s->r.data,
 	                                            .col_scale = s->symmetric ? s->r.data : s->s.data,

@@ -184,21 +184,33 @@ static hg_status finish(hg_tape *tape, struct hg__region *region)
 	const struct hg__value kept = {.kind = HG__AUX,
 	                               .dtype = HG_I32,
 	                               .rows = region->bins->bins * region->layers,
-	                               .cols = HG__SMALL_KEPT,
+	                               .cols = hg__small_kept(region->width),
 	                               .node = hg__region_last(region),
 	                               .name = ""};
 	return hg__tape_value(tape, &kept, &region->kept);
 }
 
+/* The width of this layer and others together. width: that of the others; 0: there are none. */
+static int width_with(const hg_tape *tape, const struct hg__region_layer *layer, int width)
+{
+	const struct hg__value *w = &tape->recording.value[layer->w];
+	const int own = hg__small_width(w->rows > w->cols ? w->rows : w->cols);
+	return own > width ? own : width;
+}
+
+static int most_layers(const hg_tape *tape, int width)
+{
+	const struct hg__backend *backend = tape->ctx->backend;
+	return backend->small_layers_most ? backend->small_layers_most(tape->ctx, width)
+	                                  : HG__SMALL_LAYERS;
+}
+
 hg_status hg__region_find(hg_tape *tape, int32_t last, struct hg__region *region)
 {
 	struct hg__region_layer layer[HG__SMALL_LAYERS];
-	const struct hg__backend *backend = tape->ctx->backend;
-	const int most =
-	    backend->small_layers_most ? backend->small_layers_most(tape->ctx) : HG__SMALL_LAYERS;
 	*region = (struct hg__region){.kept = -1};
 	int count = 0;
-	for (int32_t k = last; k >= 0 && count < most;) {
+	for (int32_t k = last; k >= 0 && count < HG__SMALL_LAYERS;) {
 		struct hg__spmm_attr spmm;
 		hg_graph *graph = NULL;
 		int batch = 0;
@@ -206,13 +218,15 @@ hg_status hg__region_find(hg_tape *tape, int32_t last, struct hg__region *region
 		    !is_alone(tape, &layer[count], count ? layer[count - 1].inner : last + 1))
 			break;
 		HG__TRY(is_batch(graph, &spmm, &batch));
-		if (!batch)
+		const int width = width_with(tape, &layer[count], region->width);
+		if (!batch || count >= most_layers(tape, width))
 			break;
 		if (count && (graph != region->graph || spmm.norm != region->spmm.norm ||
 		              spmm.alpha != region->spmm.alpha))
 			break;
 		region->graph = graph;
 		region->spmm = spmm;
+		region->width = width;
 		k = hg__previous_entry(&tape->recording, node_of(tape, layer[count].inner));
 		count++;
 	}

@@ -27,7 +27,7 @@ namespace small
 {
 
 constexpr int TILE = 16, TILES = HG__BIN_ROWS / TILE; /* of the nodes of a bin */
-constexpr int WIDTH = HG__SMALL_WIDTH, WIDE = WIDTH / TILE, EIGHTS = WIDTH / 8;
+constexpr int WIDTH = 32, WIDE = WIDTH / TILE, EIGHTS = WIDTH / 8;
 constexpr int WARPS = 8, THREADS = 32 * WARPS;
 
 /* Rows in shared memory, padded so that the eight rows of a small matrix lie in different banks. */
@@ -615,7 +615,7 @@ struct kept {
 		return bits;
 	}
 };
-static_assert(TILES * 32 * sizeof(uint16_t) == HG__SMALL_KEPT * sizeof(int32_t),
+static_assert(TILES * 32 * sizeof(uint16_t) == HG__BIN_ROWS * WIDTH / 8,
               "kernels/small_layers.h has the size");
 
 /* H' of one layer from H, in place. Relu comes with the narrowing, behind dropout, which does not

@@ -482,11 +482,11 @@ size_t hg__cuda_small_layers_back_workspace(const hg_context *,
 }
 
 /* Backward needs more shared memory than forward. */
-int hg__cuda_small_layers_most(const hg_context *ctx)
+int hg__cuda_small_layers_most(const hg_context *ctx, int width)
 {
 	const size_t most = most_shared(ctx);
 	int layers = 0;
-	while (layers < HG__SMALL_LAYERS && shared_bytes(layers + 1, 0) <= most)
+	while (width <= WIDTH && layers < HG__SMALL_LAYERS && shared_bytes(layers + 1, 0) <= most)
 		layers++;
 	return layers;
 }
