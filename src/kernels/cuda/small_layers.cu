@@ -8,8 +8,13 @@ namespace
 
 using namespace small;
 
-/* Two blocks for each of an H200's 132 multiprocessors. */
-constexpr int BLOCKS = 264;
+/* The blocks that fit a multiprocessor. Rows of 64 columns take more than 128 registers a
+ * thread. */
+constexpr int blocks_at_once(int wide)
+{
+	return wide == 4 ? 1 : 2;
+}
+constexpr int MULTIPROCESSORS = 132; /* of an H200 */
 
 struct forward_args {
 	struct layers all;
@@ -17,46 +22,60 @@ struct forward_args {
 	const int32_t *first;
 	int bins;
 	struct rows x, y;
-	uint16_t *kept;
+	void *kept;
 	const int64_t *step;
 	unsigned long long *word;
 };
 
-template <bool GUARDS>
-__global__ void __launch_bounds__(THREADS, 2) forward_kernel(const __grid_constant__ forward_args g)
+template <int WIDE, bool GUARDS>
+__global__ void __launch_bounds__(THREADS, blocks_at_once(WIDE))
+    forward_kernel(const __grid_constant__ forward_args g)
 {
 	extern __shared__ __align__(16) unsigned char memory[];
 	const int warp = static_cast<int>(threadIdx.x / 32), blocks = static_cast<int>(gridDim.x);
 	__half *w = reinterpret_cast<__half *>(memory);
-	float4 *b = reinterpret_cast<float4 *>(w + g.all.count * WEIGHT_HALVES);
+	float4 *b = reinterpret_cast<float4 *>(w + g.all.count * weights<WIDE>::HALVES);
 	__half *strip = reinterpret_cast<__half *>(
-	    reinterpret_cast<unsigned char *>(b + g.all.count * BIASES) + warp * STRIP_BYTES);
+	    reinterpret_cast<unsigned char *>(b + g.all.count * weights<WIDE>::BIASES) +
+	    warp * STRIP_BYTES);
 	after_previous();
-	load_weights(g.all, w, b);
+	load_weights<WIDE>(g.all, w, b);
 	__syncthreads();
 	const int64_t step = g.step ? *g.step : 0;
 	const int bins = g.first[g.bins + 1];
 	for (int k = static_cast<int>(blockIdx.x) + warp * blocks; k < bins; k += WARPS * blocks) {
 		const struct bin bin = {g.first[k], g.first[k + 1] - g.first[k]};
-		struct by_node h;
+		struct by_node<WIDE> h;
 		struct adjacency a;
 		load_bin(g.x, bin, h);
 		build_adjacency(g.a, bin, strip, a);
 #pragma unroll 1
 		for (int l = 0; l < g.all.count; l++) {
-			const int64_t at = (static_cast<int64_t>(k) * g.all.count + l) * TILES * 32;
-			run_any<GUARDS>(g.all.of[l], a, w + l * WEIGHT_HALVES, b + l * BIASES, bin,
-			                kept{g.kept ? g.kept + at : nullptr, false, step}, g.word, h);
+			const struct kept<WIDE> keep = {
+				kept_at<WIDE>(g.kept, g.all, k, l), false, step
+			};
+			run_any<GUARDS>(g.all.of[l], a, w + l * weights<WIDE>::HALVES,
+			                b + l * weights<WIDE>::BIASES, bin, keep, g.word, h);
 		}
 		store_bin(g.y, bin, h);
 	}
 }
 
-size_t shared_bytes(int layers)
+template <int WIDE> hg_status run(hg_context *ctx, const struct forward_args &g)
 {
-	return static_cast<size_t>(layers) *
-	           (WEIGHT_HALVES * sizeof(__half) + BIASES * sizeof(float4)) +
-	       static_cast<size_t>(WARPS) * STRIP_BYTES;
+	constexpr int BLOCKS = MULTIPROCESSORS * blocks_at_once(WIDE);
+	const unsigned blocks = static_cast<unsigned>(g.bins < BLOCKS ? g.bins : BLOCKS);
+	const void *kernel = g.word ? reinterpret_cast<const void *>(forward_kernel<WIDE, true>)
+	                            : reinterpret_cast<const void *>(forward_kernel<WIDE, false>);
+	const size_t shared =
+	    static_cast<size_t>(g.all.count) * weights<WIDE>::BYTES + WARPS * STRIP_BYTES;
+	struct forward_args copy = g;
+	void *args[] = {&copy};
+	HG__CUDA(ctx, "small_layers",
+	         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+	                              static_cast<int>(shared)));
+	return cuda_status(ctx, queue_kernel(ctx, kernel, 1, blocks, THREADS, args, shared),
+	                   "small_layers");
 }
 
 } // namespace
@@ -71,7 +90,7 @@ hg_status hg__cuda_small_layers(hg_context *ctx, const struct hg__small_layers_a
 	g.bins = static_cast<int>(a->bins->bins);
 	g.x = rows_of(a->x);
 	g.y = rows_of(a->y);
-	g.kept = static_cast<uint16_t *>(a->kept.data);
+	g.kept = a->kept.data;
 	for (int l = 0; l < a->layers; l++) {
 		const struct hg__small_layer &of = a->layer[l];
 		if (of.act_drop.p > 0.0f)
@@ -83,16 +102,7 @@ hg_status hg__cuda_small_layers(hg_context *ctx, const struct hg__small_layers_a
 	}
 	if (g.bins == 0)
 		return HG_OK;
-	const unsigned blocks = static_cast<unsigned>(g.bins < BLOCKS ? g.bins : BLOCKS);
-	void *args[] = {&g};
-	const void *kernel = g.word ? reinterpret_cast<const void *>(forward_kernel<true>)
-	                            : reinterpret_cast<const void *>(forward_kernel<false>);
-	const size_t shared = shared_bytes(a->layers);
-	HG__CUDA(ctx, "small_layers",
-	         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-	                              static_cast<int>(shared)));
-	return cuda_status(ctx, queue_kernel(ctx, kernel, 1, blocks, THREADS, args, shared),
-	                   "small_layers");
+	return hg__small_width_of(a) == 64 ? run<4>(ctx, g) : run<2>(ctx, g);
 }
 
 HG__NO_WORKSPACE(small_layers, small_layers_args)

@@ -25,8 +25,11 @@ using namespace small;
 constexpr int BLOCKS = 132;
 
 /* The rows of a bin in registers, as 16-byte pieces of each lane. */
-constexpr int PIECES = TILES * WIDE;
-constexpr size_t STATE_BYTES = PIECES * 32 * sizeof(uint4);
+template <int WIDE> constexpr int PIECES = TILES *WIDE;
+template <int WIDE> constexpr size_t STATE_BYTES = PIECES<WIDE> * 32 * sizeof(uint4);
+/* Shared memory of a warp that holds such rows, or a strip of A. */
+template <int WIDE>
+constexpr size_t RING_BYTES = STATE_BYTES<WIDE> > STRIP_BYTES ? STATE_BYTES<WIDE> : STRIP_BYTES;
 
 struct back_args {
 	struct layers all;
@@ -35,19 +38,29 @@ struct back_args {
 	const int32_t *first;
 	int bins, shared; /* shared: layers whose input is saved in shared memory */
 	struct rows x, dy, dx;
-	const uint16_t *kept;
+	void *kept;
 	uint4 *saved;   /* [block][warp][layer][piece][lane] */
-	float *partial; /* [block][layer][SLOT] */
+	float *partial; /* [block][layer][FLOATS of struct gradient] */
 };
 
 /* ---- saved layer inputs ---- */
 
+__device__ uint4 load_piece(unsigned address)
+{
+	uint4 v;
+	asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+	             : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+	             : "r"(address)
+	             : "memory");
+	return v;
+}
+
 /* Stores rows as matrices of 8 x 8 halves, so that restore() can transpose them. to: in shared
  * memory, the same for all lanes. */
-__device__ void save(const struct by_node &h, unsigned to)
+template <int WIDE> __device__ void save(const struct by_node<WIDE> &h, unsigned to)
 {
 #pragma unroll
-	for (int i = 0; i < PIECES; i++) {
+	for (int i = 0; i < PIECES<WIDE>; i++) {
 		const unsigned(&v)[2][2] = h.at[i / WIDE][i % WIDE];
 		store_matrices(to + i * 512, v[0][0], v[0][1], v[1][0], v[1][1]);
 	}
@@ -55,12 +68,12 @@ __device__ void save(const struct by_node &h, unsigned to)
 }
 /* The rows by feature, as an operand B: lanes give the addresses of the matrices in the order in
  * which the registers of the operand must follow each other. */
-__device__ void restore(unsigned from, struct by_feature &h)
+template <int WIDE> __device__ void restore(unsigned from, struct by_feature<WIDE> &h)
 {
 	const unsigned lane = threadIdx.x % 32, matrix = lane / 16 | (lane / 8 & 1) << 1;
 	__syncwarp();
 #pragma unroll
-	for (int i = 0; i < PIECES; i++) {
+	for (int i = 0; i < PIECES<WIDE>; i++) {
 		const uint4 v = load_matrices<true>(from + i * 512 + matrix * 128 + lane % 8 * 16);
 		unsigned(&to)[2][2] = h.at[i % WIDE][i / WIDE];
 		to[0][0] = v.x;
@@ -70,32 +83,20 @@ __device__ void restore(unsigned from, struct by_feature &h)
 	}
 	__syncwarp();
 }
-/* The rows by feature, as an operand A: [feature tile][node tile]. */
-struct left_operand {
-	uint4 at[WIDE][TILES];
-};
-__device__ void restore(unsigned from, struct left_operand &t)
+/* The same through shared memory to global memory, where each lane has its piece. */
+template <int WIDE> __device__ void save(const struct by_node<WIDE> &h, unsigned through, uint4 *to)
 {
-	__syncwarp();
+	save(h, through);
 #pragma unroll
-	for (int i = 0; i < PIECES; i++)
-		t.at[i % WIDE][i / WIDE] = load_matrices<true>(from + i * 512 + threadIdx.x % 32 * 16);
-	__syncwarp();
-}
-/* The same through a strip in shared memory to global memory, where each lane has its piece. */
-__device__ void save(const struct by_node &h, const __half *strip, uint4 *to)
-{
-	save(h, shared_address(strip));
-#pragma unroll
-	for (int i = 0; i < PIECES; i++)
-		to[i * 32] = reinterpret_cast<const uint4 *>(strip)[i * 32 + threadIdx.x % 32];
+	for (int i = 0; i < PIECES<WIDE>; i++)
+		to[i * 32] = load_piece(through + i * 512 + threadIdx.x % 32 * 16);
 	__syncwarp();
 }
 /* A lane fetches what it has written itself, so no fence is needed. to: as in save(). */
-__device__ void fetch(const uint4 *from, unsigned to)
+template <int WIDE> __device__ void fetch(const uint4 *from, unsigned to)
 {
 #pragma unroll
-	for (int i = 0; i < PIECES; i++)
+	for (int i = 0; i < PIECES<WIDE>; i++)
 		asm volatile(
 		    "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + i * 512 + threadIdx.x % 32 * 16),
 		    "l"(from + i * 32)
@@ -120,11 +121,12 @@ __device__ unsigned differentiate(float scale, unsigned h, float low, float high
 	return ENDING == PLAIN ? dz : dz & __hgt2_mask(pair, __half2half2(__ushort_as_half(0)));
 }
 /* The same for all of dH, in place. */
-template <int ENDING>
-__device__ void differentiate(float scale, const struct by_feature &h, struct by_feature &d)
+template <int ENDING, int WIDE>
+__device__ void differentiate(float scale, const struct by_feature<WIDE> &h,
+                              struct by_feature<WIDE> &d)
 {
 #pragma unroll
-	for (int i = 0; i < PIECES * 4; i++) {
+	for (int i = 0; i < PIECES<WIDE> * 4; i++) {
 		unsigned &at = d.at[i / 4 / TILES][i / 4 % TILES][i / 2 % 2][i % 2];
 		__half2 pair;
 		memcpy(&pair, &at, sizeof pair);
@@ -133,8 +135,9 @@ __device__ void differentiate(float scale, const struct by_feature &h, struct by
 		                           wide.x, wide.y);
 	}
 }
-__device__ void differentiate(const struct layer &of, const struct by_feature &h,
-                              struct by_feature &d)
+template <int WIDE>
+__device__ void differentiate(const struct layer &of, const struct by_feature<WIDE> &h,
+                              struct by_feature<WIDE> &d)
 {
 	if (of.ending == RELU)
 		differentiate<RELU>(of.scale, h, d);
@@ -143,36 +146,37 @@ __device__ void differentiate(const struct layer &of, const struct by_feature &h
 }
 /* dH = T W^T, by feature, and from it the dZ of the layer before, whose result is h and which ends
  * like this. */
-template <int ENDING>
-__device__ void through_weights(const struct by_node &t, const __half *w, float scale,
-                                const struct by_feature &h, struct by_feature &d)
+template <int ENDING, int WIDE>
+__device__ void through_weights(const struct by_node<WIDE> &t, const __half *w, float scale,
+                                const struct by_feature<WIDE> &h, struct by_feature<WIDE> &d)
 {
 	const int lane = static_cast<int>(threadIdx.x % 32);
-	uint4 a[WIDE][WIDE];
 #pragma unroll
-	for (int m = 0; m < WIDE; m++)
+	for (int m = 0; m < WIDE; m++) {
+		uint4 a[WIDE];
 #pragma unroll
 		for (int k = 0; k < WIDE; k++)
-			a[m][k] = load_matrices(
-			    shared_address(w + (m * TILE + lane % 16) * PITCH + k * TILE + lane / 16 * 8));
+			a[k] = load_matrices(
+			    shared_address(w + weights<WIDE>::at(m * TILE + lane % 16, k * 2 + lane / 16)));
 #pragma unroll
-	for (int n = 0; n < 2 * TILES; n++)
-#pragma unroll
-		for (int m = 0; m < WIDE; m++) {
+		for (int n = 0; n < 2 * TILES; n++) {
 			float c[4] = {};
 #pragma unroll
 			for (int k = 0; k < WIDE; k++)
-				multiply(c, a[m][k], t.at[n / 2][k][n % 2][0], t.at[n / 2][k][n % 2][1]);
+				multiply(c, a[k], t.at[n / 2][k][n % 2][0], t.at[n / 2][k][n % 2][1]);
 #pragma unroll
 			for (int f = 0; f < 2; f++)
 				d.at[m][n / 2][f][n % 2] =
 				    differentiate<ENDING>(scale, h.at[m][n / 2][f][n % 2], c[2 * f], c[2 * f + 1]);
 		}
+	}
 }
 /* From layer l. The layer before it is found by its number and not by a pointer, because a pointer
  * to parameters of the kernel is read like global memory. */
-__device__ void through_layer(const struct layers &all, int l, const struct by_node &t,
-                              const __half *w, const struct by_feature &h, struct by_feature &d)
+template <int WIDE>
+__device__ void through_layer(const struct layers &all, int l, const struct by_node<WIDE> &t,
+                              const __half *w, const struct by_feature<WIDE> &h,
+                              struct by_feature<WIDE> &d)
 {
 	const int ending = l > 0 ? all.of[l - 1].ending : PLAIN;
 	if (ending == RELU)
@@ -183,85 +187,96 @@ __device__ void through_layer(const struct layers &all, int l, const struct by_n
 		through_weights<PLAIN>(t, w, 1.0f, h, d);
 }
 
-/* Leaves the gradients of W and b of one bin in the warp's slot. dW^T = T^T H, with T^T an operand
- * A; db = ones dZ. */
-__device__ void leave_gradients(const struct by_feature &dz, const struct left_operand &t,
-                                const struct by_feature &h, float *slot)
+/* Leaves db = ones dZ of one bin in the warp's slot. */
+template <int WIDE> __device__ void leave_bias(const struct by_feature<WIDE> &dz, float *slot)
 {
 	constexpr unsigned ONES = 0x3c003c00u; /* two halves */
 	const int lane = static_cast<int>(threadIdx.x % 32);
-	float db[EIGHTS][4] = {};
+	float db[2 * WIDE][4] = {};
 #pragma unroll
 	for (int k = 0; k < TILES; k++)
 #pragma unroll
-		for (int f = 0; f < EIGHTS; f++)
+		for (int f = 0; f < 2 * WIDE; f++)
 			multiply(db[f], make_uint4(ONES, ONES, ONES, ONES), dz.at[f / 2][k][f % 2][0],
 			         dz.at[f / 2][k][f % 2][1]);
 	if (lane < 4)
 #pragma unroll
-		for (int f = 0; f < EIGHTS; f++)
-			*reinterpret_cast<float2 *>(slot + WIDTH * WIDTH + f * 8 + lane * 2) =
+		for (int f = 0; f < 2 * WIDE; f++)
+			*reinterpret_cast<float2 *>(slot + CHUNK + f * 8 + lane * 2) =
 			    make_float2(db[f][0], db[f][1]);
+}
+/* Leaves chunk c of dW of one bin in the warp's slot: dW^T = T^T H. T has been saved, and its
+ * transpose is an operand A. */
+template <int WIDE>
+__device__ void leave_weights(unsigned t, const struct by_feature<WIDE> &h, int c, float *slot)
+{
+	using of = gradient<WIDE>;
+	const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
-	for (int m = 0; m < WIDE; m++) {
-		float dw[EIGHTS][4] = {};
+	for (int i = 0; i < of::TILES_OF; i++) {
+		float dw[2 * WIDE][4] = {};
 #pragma unroll
-		for (int k = 0; k < TILES; k++)
+		for (int k = 0; k < TILES; k++) {
+			const uint4 left = load_matrices<true>(
+			    t + static_cast<unsigned>((k * WIDE + c * of::TILES_OF + i) * 512 + lane * 16));
 #pragma unroll
-			for (int f = 0; f < EIGHTS; f++)
-				multiply(dw[f], t.at[m][k], h.at[f / 2][k][f % 2][0], h.at[f / 2][k][f % 2][1]);
+			for (int f = 0; f < 2 * WIDE; f++)
+				multiply(dw[f], left, h.at[f / 2][k][f % 2][0], h.at[f / 2][k][f % 2][1]);
+		}
 #pragma unroll
-		for (int f = 0; f < EIGHTS; f++)
-			*reinterpret_cast<float4 *>(slot + (m * EIGHTS + f) * 128 + lane * 4) =
+		for (int f = 0; f < 2 * WIDE; f++)
+			*reinterpret_cast<float4 *>(slot + (i * of::EIGHTS + f) * 128 + lane * 4) =
 			    make_float4(dw[f][0], dw[f][1], dw[f][2], dw[f][3]);
 	}
 }
+
+/* ---- the kernel ---- */
+
 struct memory {
-	__half *w, *strip;
+	__half *w;
 	float4 *b;
 	float *slots;
-	unsigned shared, ring; /* of this warp: layer inputs, and one that was fetched */
+	/* of this warp: the inputs of some layers, and memory that holds one after the other a strip of
+	 * A, an input that was fetched, and the T of a layer */
+	unsigned shared, ring;
 	unsigned barriers;
 };
 constexpr size_t BARRIER_BYTES = 16;
 
-size_t shared_bytes(int layers, int shared)
+template <int WIDE> size_t shared_bytes(int layers, int shared)
 {
-	return static_cast<size_t>(layers) *
-	           (WEIGHT_HALVES * sizeof(__half) + BIASES * sizeof(float4)) +
-	       static_cast<size_t>(WARPS) * STRIP_BYTES +
-	       (static_cast<size_t>(shared) + 1) * WARPS * STATE_BYTES +
-	       2 * static_cast<size_t>(WARPS) * SLOT * sizeof(float) + BARRIER_BYTES;
+	return static_cast<size_t>(layers) * weights<WIDE>::BYTES + WARPS * RING_BYTES<WIDE> +
+	       static_cast<size_t>(shared) * WARPS * STATE_BYTES<WIDE> +
+	       2 * WARPS * gradient<WIDE>::SLOT * sizeof(float) + BARRIER_BYTES;
 }
-__device__ struct memory divide(unsigned char *at, int layers, int shared)
+template <int WIDE> __device__ struct memory divide(unsigned char *at, int layers, int shared)
 {
 	const int warp = static_cast<int>(threadIdx.x / 32);
 	struct memory m;
 	m.w = reinterpret_cast<__half *>(at);
-	at += layers * WEIGHT_HALVES * sizeof(__half);
+	at += layers * weights<WIDE>::HALVES * sizeof(__half);
 	m.b = reinterpret_cast<float4 *>(at);
-	at += layers * BIASES * sizeof(float4);
-	m.strip = reinterpret_cast<__half *>(at + warp * STRIP_BYTES);
-	at += WARPS * STRIP_BYTES;
-	m.ring = shared_address(at + warp * STATE_BYTES);
-	at += WARPS * STATE_BYTES;
-	m.shared = shared_address(at + warp * STATE_BYTES);
-	at += shared * WARPS * STATE_BYTES;
+	at += layers * weights<WIDE>::BIASES * sizeof(float4);
+	m.ring = shared_address(at + warp * RING_BYTES<WIDE>);
+	at += WARPS * RING_BYTES<WIDE>;
+	m.shared = shared_address(at + warp * STATE_BYTES<WIDE>);
+	at += shared * WARPS * STATE_BYTES<WIDE>;
 	m.slots = reinterpret_cast<float *>(at);
-	at += 2 * WARPS * SLOT * sizeof(float);
+	at += 2 * WARPS * gradient<WIDE>::SLOT * sizeof(float);
 	m.barriers = shared_address(at);
 	return m;
 }
 
 /* Where the input of layer l is saved in shared memory, if it is there, and in global memory. */
+template <int WIDE>
 __device__ unsigned shared_at(const struct back_args &g, const struct memory &m, int l)
 {
-	return m.shared + (g.all.count - 1 - l) * static_cast<int>(WARPS * STATE_BYTES);
+	return m.shared + (g.all.count - 1 - l) * static_cast<int>(WARPS * STATE_BYTES<WIDE>);
 }
-__device__ uint4 *saved_at(const struct back_args &g, int l)
+template <int WIDE> __device__ uint4 *saved_at(const struct back_args &g, int l)
 {
 	const int64_t warp = static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / 32;
-	return g.saved + (warp * g.all.count + l) * (PIECES * 32) + threadIdx.x % 32;
+	return g.saved + (warp * g.all.count + l) * (PIECES<WIDE> * 32) + threadIdx.x % 32;
 }
 __device__ bool is_in_shared(const struct back_args &g, int l)
 {
@@ -269,31 +284,66 @@ __device__ bool is_in_shared(const struct back_args &g, int l)
 }
 
 /* Forward of one bin, once more. */
+template <int WIDE>
 __device__ void recompute(const struct back_args &g, const struct memory &m, const struct bin &bin,
-                          int k, const struct adjacency &a, struct by_node &h)
+                          int k, const struct adjacency &a, struct by_node<WIDE> &h)
 {
 #pragma unroll 1
 	for (int l = 0; l < g.all.count; l++) {
-		const int64_t at = (static_cast<int64_t>(k) * g.all.count + l) * TILES * 32;
 		if (is_in_shared(g, l))
-			save(h, shared_at(g, m, l));
+			save(h, shared_at<WIDE>(g, m, l));
 		else
-			save(h, m.strip, saved_at(g, l));
-		run_any<false>(g.all.of[l], a, m.w + l * WEIGHT_HALVES, m.b + l * BIASES, bin,
-		               kept{const_cast<uint16_t *>(g.kept) + at, true, 0}, nullptr, h);
+			save(h, m.ring, saved_at<WIDE>(g, l));
+		const struct kept<WIDE> keep = {
+			kept_at<WIDE>(g.kept, g.all, k, l), true, 0
+		};
+		run_any<false>(g.all.of[l], a, m.w + l * weights<WIDE>::HALVES,
+		               m.b + l * weights<WIDE>::BIASES, bin, keep, nullptr, h);
 	}
 }
 
+/* Backward of layer l from its dZ in d to the dZ of the layer before. */
+template <int WIDE>
+__device__ void layer_back(const struct back_args &g, const struct memory &m,
+                           const struct block_sums<WIDE> &sums, const struct adjacency &a, int l,
+                           int round, int &step, struct by_feature<WIDE> &d)
+{
+	constexpr int CHUNKS = gradient<WIDE>::CHUNKS;
+	struct by_feature<WIDE> input;
+	struct by_node<WIDE> t;
+	aggregate(a, d, t);
+	if (!is_in_shared(g, l))
+		fetch_wait();
+	restore(is_in_shared(g, l) ? shared_at<WIDE>(g, m, l) : m.ring, input);
+	save(t, m.ring);
+#pragma unroll
+	for (int c = CHUNKS - 1; c >= 0; c--, step++) {
+		sums.add_before(step, l * CHUNKS + c, round);
+		if (c == CHUNKS - 1)
+			leave_bias(d, sums.slot(step));
+		leave_weights(m.ring, input, c, sums.slot(step));
+		sums.arrive(step);
+	}
+	if (l > 0 && !is_in_shared(g, l - 1))
+		fetch<WIDE>(saved_at<WIDE>(g, l - 1), m.ring);
+	if (l > 0 || g.dx.data)
+		through_layer(g.all, l, t, m.w + l * weights<WIDE>::HALVES, input, d);
+}
+
+template <int WIDE>
 __global__ void __launch_bounds__(THREADS, 1) back_kernel(const __grid_constant__ back_args g)
 {
 	extern __shared__ __align__(16) unsigned char bytes[];
 	const int warp = static_cast<int>(threadIdx.x / 32), blocks = static_cast<int>(gridDim.x),
 	          block = static_cast<int>(blockIdx.x), layers = g.all.count;
-	const struct memory m = divide(bytes, layers, g.shared);
-	const struct block_sums sums = {
-	    m.slots, g.partial + static_cast<int64_t>(block) * layers * SLOT, m.barriers};
+	const struct memory m = divide<WIDE>(bytes, layers, g.shared);
+	const struct block_sums<WIDE> sums = {
+		m.slots, g.partial + static_cast<int64_t>(block) * layers *gradient<WIDE>::FLOATS,
+		    m.barriers, layers *gradient<WIDE>::CHUNKS
+	};
+	__half *strip = reinterpret_cast<__half *>(__cvta_shared_to_generic(m.ring));
 	after_previous();
-	load_weights(g.all, m.w, m.b);
+	load_weights<WIDE>(g.all, m.w, m.b);
 	if (threadIdx.x < 2)
 		barrier_init(m.barriers + 8 * threadIdx.x);
 	__syncthreads();
@@ -303,49 +353,34 @@ __global__ void __launch_bounds__(THREADS, 1) back_kernel(const __grid_constant_
 	for (int round = 0; round < rounds; round++) {
 		const int k = block + (round * WARPS + warp) * blocks;
 		if (k >= bins) {
-			idle(sums, layers, round, step);
-			step += layers;
+			idle(sums, round, step);
+			step += sums.chunks;
 			continue;
 		}
 		const struct bin bin = {g.first[k], g.first[k + 1] - g.first[k]};
-		struct by_node h;
+		struct by_node<WIDE> h;
 		struct adjacency a;
 		load_bin(g.x, bin, h);
-		build_adjacency(g.a, bin, m.strip, a);
+		build_adjacency(g.a, bin, strip, a);
 		recompute(g, m, bin, k, a, h);
-		if (layers > g.shared)
-			fetch(saved_at(g, layers - 1 - g.shared), m.ring);
 		if (!g.symmetric)
-			build_adjacency(g.back, bin, m.strip, a);
-		struct by_feature d, input;
-		struct left_operand left;
+			build_adjacency(g.back, bin, strip, a);
+		if (!is_in_shared(g, layers - 1))
+			fetch<WIDE>(saved_at<WIDE>(g, layers - 1), m.ring);
+		struct by_feature<WIDE> d;
 		{
-			struct by_node dy;
-			struct by_feature y;
+			struct by_node<WIDE> dy;
+			struct by_feature<WIDE> y;
 			load_bin(g.dy, bin, dy);
 			flip(dy, d);
 			flip(h, y);
 			differentiate(g.all.of[layers - 1], y, d);
 		}
 #pragma unroll 1
-		for (int l = layers - 1; l >= 0; l--, step++) {
-			struct by_node t;
-			aggregate(a, d, t);
-			save(t, shared_address(m.strip));
-			if (!is_in_shared(g, l))
-				fetch_wait();
-			restore(is_in_shared(g, l) ? shared_at(g, m, l) : m.ring, input);
-			if (!is_in_shared(g, l) && l > 0)
-				fetch(saved_at(g, l - 1), m.ring);
-			restore(shared_address(m.strip), left);
-			sums.add_before(step, l, layers, round);
-			leave_gradients(d, left, input, sums.slot(step));
-			sums.arrive(step);
-			if (l > 0 || g.dx.data)
-				through_layer(g.all, l, t, m.w + l * WEIGHT_HALVES, input, d);
-		}
+		for (int l = layers - 1; l >= 0; l--)
+			layer_back(g, m, sums, a, l, round, step, d);
 		if (g.dx.data) {
-			struct by_node dx;
+			struct by_node<WIDE> dx;
 			flip(d, dx);
 			store_bin(g.dx, bin, dx);
 		}
@@ -358,26 +393,28 @@ __global__ void __launch_bounds__(THREADS, 1) back_kernel(const __grid_constant_
 /* A block adds 32 x 4 elements; each of its 16 warps a part of the blocks' sums. */
 constexpr int PARTS = 16, ELEMENTS = 128;
 
-__device__ void store_gradient(const struct layers &all, int e, float sum)
+template <int WIDE> __device__ void store_gradient(const struct layers &all, int e, float sum)
 {
-	const struct layer &of = all.of[e / SLOT];
-	const int i = e % SLOT;
-	if (i >= WIDTH * WIDTH) {
-		const int col = i - WIDTH * WIDTH;
+	using from = gradient<WIDE>;
+	const struct layer &of = all.of[e / from::FLOATS];
+	const int i = e % from::FLOATS;
+	if (i >= from::WIDTH * from::WIDTH) {
+		const int col = i - from::WIDTH * from::WIDTH;
 		if (of.db && col < of.out)
 			of.db[col] = sum;
 		return;
 	}
-	const int2 place = place_of(i);
+	const int2 place = from::place_of(i);
 	if (of.dw && place.x < of.in && place.y < of.out)
 		of.dw[place.x * of.dw_ld + place.y] = sum;
 }
+template <int WIDE>
 __global__ void __launch_bounds__(32 * PARTS)
     reduce_kernel(const __grid_constant__ layers all, const float *partial, int blocks)
 {
 	__shared__ float4 part[PARTS][32];
 	const int lane = static_cast<int>(threadIdx.x % 32), s = static_cast<int>(threadIdx.x / 32),
-	          total = all.count * SLOT, each = (blocks + PARTS - 1) / PARTS,
+	          total = all.count * gradient<WIDE>::FLOATS, each = (blocks + PARTS - 1) / PARTS,
 	          e = (static_cast<int>(blockIdx.x) * 32 + lane) * 4,
 	          end = (s + 1) * each < blocks ? (s + 1) * each : blocks;
 	after_previous();
@@ -397,7 +434,7 @@ __global__ void __launch_bounds__(32 * PARTS)
 	float all_parts = 0.0f;
 	for (int i = 0; i < PARTS; i++)
 		all_parts += reinterpret_cast<const float *>(part[i])[threadIdx.x];
-	store_gradient(all, own, all_parts);
+	store_gradient<WIDE>(all, own, all_parts);
 }
 
 /* ---- host ---- */
@@ -407,14 +444,20 @@ int blocks_of(const struct hg__small_layers_args *a)
 {
 	return a->bins->bins < BLOCKS ? static_cast<int>(a->bins->bins) : BLOCKS;
 }
-size_t saved_bytes(const struct hg__small_layers_args *a)
+template <int WIDE> size_t saved_bytes(const struct hg__small_layers_args *a)
 {
-	return static_cast<size_t>(blocks_of(a)) * WARPS * static_cast<size_t>(a->layers) * STATE_BYTES;
+	return static_cast<size_t>(blocks_of(a)) * WARPS * static_cast<size_t>(a->layers) *
+	       STATE_BYTES<WIDE>;
 }
-size_t partial_bytes(const struct hg__small_layers_args *a)
+template <int WIDE> size_t workspace_bytes(const struct hg__small_layers_args *a)
 {
-	return static_cast<size_t>(blocks_of(a)) * static_cast<size_t>(a->layers) * SLOT *
-	       sizeof(float);
+	return saved_bytes<WIDE>(a) + static_cast<size_t>(blocks_of(a)) *
+	                                  static_cast<size_t>(a->layers) * gradient<WIDE>::FLOATS *
+	                                  sizeof(float);
+}
+bool is_wide(const struct hg__small_layers_args *a)
+{
+	return hg__small_width_of(a) == 64;
 }
 
 /* The shared memory that a block can have. */
@@ -428,17 +471,44 @@ size_t most_shared(const hg_context *ctx)
 	return static_cast<size_t>(bytes);
 }
 
-hg_status run_back(hg_context *ctx, const struct back_args &g, int blocks, size_t shared)
+template <int WIDE> hg_status run_bins(hg_context *ctx, const struct back_args &g, int blocks)
 {
-	const void *kernel = reinterpret_cast<const void *>(back_kernel);
+	const void *kernel = reinterpret_cast<const void *>(back_kernel<WIDE>);
+	const size_t most = most_shared(ctx);
 	back_args copy = g;
 	void *args[] = {&copy};
+	while (copy.shared < g.all.count && shared_bytes<WIDE>(g.all.count, copy.shared + 1) <= most)
+		copy.shared++;
+	const size_t shared = shared_bytes<WIDE>(g.all.count, copy.shared);
 	HG__CUDA(ctx, "small_layers_back",
 	         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
 	                              static_cast<int>(shared)));
 	return cuda_status(
 	    ctx, queue_kernel(ctx, kernel, 1, static_cast<unsigned>(blocks), THREADS, args, shared),
 	    "small_layers_back");
+}
+/* workspace: workspace_bytes. */
+template <int WIDE>
+hg_status run(hg_context *ctx, const struct hg__small_layers_args *of, struct back_args *g,
+              void *workspace)
+{
+	const int blocks = blocks_of(of), elements = of->layers * gradient<WIDE>::FLOATS;
+	g->saved = static_cast<uint4 *>(workspace);
+	g->partial =
+	    reinterpret_cast<float *>(static_cast<unsigned char *>(workspace) + saved_bytes<WIDE>(of));
+	if (blocks > 0)
+		HG__TRY(run_bins<WIDE>(ctx, *g, blocks));
+	return launch(ctx, "small_layers_back: sums", reduce_kernel<WIDE>,
+	              static_cast<unsigned>((elements + ELEMENTS - 1) / ELEMENTS), 32 * PARTS, g->all,
+	              g->partial, blocks);
+}
+
+template <int WIDE> int most_layers(size_t most)
+{
+	int layers = 0;
+	while (layers < HG__SMALL_LAYERS && shared_bytes<WIDE>(layers + 1, 0) <= most)
+		layers++;
+	return layers;
 }
 
 } // namespace
@@ -459,34 +529,19 @@ hg_status hg__cuda_small_layers_back(hg_context *ctx, const struct hg__small_lay
 	g.x = rows_of(of->x);
 	g.dy = rows_of(a->dy);
 	g.dx = rows_of(a->dx);
-	g.kept = static_cast<const uint16_t *>(of->kept.data);
-	g.saved = static_cast<uint4 *>(workspace);
-	g.partial =
-	    reinterpret_cast<float *>(static_cast<unsigned char *>(workspace) + saved_bytes(of));
-	const int blocks = blocks_of(of);
-	const size_t most = most_shared(ctx);
-	while (g.shared < of->layers && shared_bytes(of->layers, g.shared + 1) <= most)
-		g.shared++;
-	if (blocks > 0)
-		HG__TRY(run_back(ctx, g, blocks, shared_bytes(of->layers, g.shared)));
-	const int elements = of->layers * SLOT;
-	return launch(ctx, "small_layers_back: sums", reduce_kernel,
-	              static_cast<unsigned>((elements + ELEMENTS - 1) / ELEMENTS), 32 * PARTS, g.all,
-	              g.partial, blocks);
+	g.kept = of->kept.data;
+	return is_wide(of) ? run<4>(ctx, of, &g, workspace) : run<2>(ctx, of, &g, workspace);
 }
 
 size_t hg__cuda_small_layers_back_workspace(const hg_context *,
                                             const struct hg__small_layers_back_args *a)
 {
-	return saved_bytes(&a->of) + partial_bytes(&a->of);
+	return is_wide(&a->of) ? workspace_bytes<4>(&a->of) : workspace_bytes<2>(&a->of);
 }
 
 /* Backward needs more shared memory than forward. */
 int hg__cuda_small_layers_most(const hg_context *ctx, int width)
 {
 	const size_t most = most_shared(ctx);
-	int layers = 0;
-	while (width <= WIDTH && layers < HG__SMALL_LAYERS && shared_bytes(layers + 1, 0) <= most)
-		layers++;
-	return layers;
+	return width == 64 ? most_layers<4>(most) : most_layers<2>(most);
 }

@@ -2,7 +2,7 @@
  * nothing but the shapes.
  *
  * The warps of a block go through backward in step. Each leaves its dW and db in shared memory, and
- * one layer later every thread adds its entries of all warps, in their order, to the block's sums.
+ * one step later every thread adds its entries of all warps, in their order, to the block's sums.
  * Two buffers are enough: who writes a buffer has waited for the other one, and all warps have
  * added up what the buffer held before they arrived there. */
 #ifndef HG_KERNELS_CUDA_SMALL_LAYERS_SUMS_CUH
@@ -12,9 +12,6 @@
 
 namespace small
 {
-
-/* Floats of a layer's gradients: dW in the order of the products' results (place_of), then db. */
-constexpr int SLOT = WIDTH * WIDTH + WIDTH;
 
 /* ---- barriers: the warps of a block arrive, and threads wait for all of them ---- */
 
@@ -46,22 +43,36 @@ static __device__ inline void barrier_wait(unsigned barrier, int parity)
 #endif
 }
 
-/* Element e of dW in a slot: its row and column. */
-static __device__ inline int2 place_of(int e)
-{
-	const int lane = e / 4 % 32, i = e % 4, f = e / 128 % EIGHTS, m = e / (128 * EIGHTS);
-	return make_int2(f * 8 + lane % 4 * 2 + i % 2, m * TILE + lane / 4 + i / 2 * 8);
-}
+/* The gradients of a layer are added up in chunks of CHUNK elements of dW, so that they fit in
+ * shared memory also where rows have 64 columns. */
+constexpr int CHUNK = 1024;
+template <int WIDE> struct gradient {
+	static constexpr int WIDTH = WIDE * TILE, EIGHTS = 2 * WIDE;
+	static constexpr int CHUNKS = WIDTH * WIDTH / CHUNK, TILES_OF = WIDE / CHUNKS; /* of a chunk */
+	/* Floats of a layer: dW in the order of the products' results (place_of), then db. */
+	static constexpr int FLOATS = WIDTH * WIDTH + WIDTH;
+	static constexpr int SLOT = CHUNK + WIDTH; /* of a warp: a chunk, and with the last one db */
 
-/* The sums of a block. A warp's slot holds what its bin added. */
-struct block_sums {
+	/* Element e of dW: its row and column. */
+	static __device__ int2 place_of(int e)
+	{
+		const int lane = e / 4 % 32, i = e % 4, f = e / 128 % EIGHTS, m = e / (128 * EIGHTS);
+		return make_int2(f * 8 + lane % 4 * 2 + i % 2, m * TILE + lane / 4 + i / 2 * 8);
+	}
+};
+
+/* The sums of a block. A warp's slot holds what its bin added. Chunk c of layer l has the number
+ * u = l CHUNKS + c, and backward goes from the last to the first. */
+template <int WIDE> struct block_sums {
+	using of = gradient<WIDE>;
 	float *slots; /* shared: [2][WARPS][SLOT] */
 	float *partial;
 	unsigned barriers;
+	int chunks; /* of all layers */
 
 	__device__ float *slot(int step) const
 	{
-		return slots + ((step & 1) * WARPS + static_cast<int>(threadIdx.x / 32)) * SLOT;
+		return slots + ((step & 1) * WARPS + static_cast<int>(threadIdx.x / 32)) * of::SLOT;
 	}
 	__device__ void arrive(int step) const
 	{
@@ -69,43 +80,46 @@ struct block_sums {
 		if (threadIdx.x % 32 == 0)
 			barrier_arrive(barriers + 8 * (step & 1));
 	}
-	/* Adds up what all warps left at this step, that of layer l in this round. */
-	__device__ void add(int step, int l, int round) const
+	/* Adds up what all warps left at this step, that of chunk u in this round. */
+	__device__ void add(int step, int u, int round) const
 	{
-		static_assert(THREADS * 4 == WIDTH * WIDTH, "four elements of dW for each thread");
-		const int tid = static_cast<int>(threadIdx.x);
-		const float *from = slots + (step & 1) * WARPS * SLOT;
-		float4 *w = reinterpret_cast<float4 *>(partial + l * SLOT) + tid;
+		static_assert(THREADS * 4 == CHUNK, "four elements of dW for each thread");
+		const int tid = static_cast<int>(threadIdx.x), l = u / of::CHUNKS, c = u % of::CHUNKS;
+		const float *from = slots + (step & 1) * WARPS * of::SLOT;
+		float *to = partial + l * of::FLOATS;
+		float4 *w = reinterpret_cast<float4 *>(to + c * CHUNK) + tid;
 		float4 sum = round ? *w : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 		barrier_wait(barriers + 8 * (step & 1), step >> 1 & 1);
 #pragma unroll
 		for (int i = 0; i < WARPS; i++) {
-			const float4 x = reinterpret_cast<const float4 *>(from + i * SLOT)[tid];
+			const float4 x = reinterpret_cast<const float4 *>(from + i * of::SLOT)[tid];
 			sum.x += x.x, sum.y += x.y, sum.z += x.z, sum.w += x.w;
 		}
 		*w = sum;
-		if (tid >= WIDTH)
+		if (tid >= of::WIDTH || c != of::CHUNKS - 1)
 			return;
-		float *b = partial + l * SLOT + WIDTH * WIDTH + tid, bias = round ? *b : 0.0f;
+		float *b = to + of::WIDTH * of::WIDTH + tid, bias = round ? *b : 0.0f;
 #pragma unroll
 		for (int i = 0; i < WARPS; i++)
-			bias += from[i * SLOT + WIDTH * WIDTH + tid];
+			bias += from[i * of::SLOT + CHUNK + tid];
 		*b = bias;
 	}
-	/* The step before this one: layer l + 1, or the first layer of the round before. */
-	__device__ void add_before(int step, int l, int layers, int round) const
+	/* The step before that of chunk u: chunk u + 1, or the first one in the round before. */
+	__device__ void add_before(int step, int u, int round) const
 	{
+		const int last = u + 1 == chunks;
 		if (step)
-			add(step - 1, l + 1 == layers ? 0 : l + 1, l + 1 == layers ? round - 1 : round);
+			add(step - 1, last ? 0 : u + 1, last ? round - 1 : round);
 	}
 };
 
 /* A warp without a bin in the last round leaves zeros. */
-static __device__ inline void idle(const struct block_sums &sums, int layers, int round, int step)
+template <int WIDE>
+static __device__ inline void idle(const struct block_sums<WIDE> &sums, int round, int step)
 {
-	for (int l = layers - 1; l >= 0; l--, step++) {
-		sums.add_before(step, l, layers, round);
-		for (int i = static_cast<int>(threadIdx.x % 32); i < SLOT; i += 32)
+	for (int u = sums.chunks - 1; u >= 0; u--, step++) {
+		sums.add_before(step, u, round);
+		for (int i = static_cast<int>(threadIdx.x % 32); i < gradient<WIDE>::SLOT; i += 32)
 			sums.slot(step)[i] = 0.0f;
 		sums.arrive(step);
 	}
