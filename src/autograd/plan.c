@@ -142,8 +142,9 @@ static void save_operand(const struct hg__recording *recording, struct hg__tape_
 }
 
 /* The spans of what node k makes: its result and its aux values. What backward reads stays until
- * then, and what the caller keeps stays to the end. An aux value that only backward uses
- * (HG__BACK_AUX) has a span at that position alone, and none if the node has no backward. */
+ * then, but in a region, which computes it again; and what the caller keeps stays to the end. An aux
+ * value that only backward uses (HG__BACK_AUX) has a span at that position alone, and none if the
+ * node has no backward. */
 static void result_spans(const struct hg__recording *recording, struct hg__tape_plan *plan,
                          int64_t k)
 {
@@ -163,7 +164,7 @@ static void result_spans(const struct hg__recording *recording, struct hg__tape_
 		plan->value[made].span = span;
 		if (value->keep)
 			extend_span(plan, span, hg__position_end(plan));
-		if (planned->back && saved)
+		if (planned->back && saved && planned->region < 0)
 			extend_span(plan, span, back_at);
 	}
 }
@@ -178,7 +179,8 @@ static void value_spans(const struct hg__recording *recording, struct hg__tape_p
 	const int32_t at = plan->entry[k].position, back_at = hg__position_back(plan, k);
 	result_spans(recording, plan, k);
 	for (int i = 0; i < node->n_in; i++)
-		if (node->in[i] >= 0 && plan->entry[k].back && entry->saves & HG__SAVE_IN(i))
+		if (node->in[i] >= 0 && plan->entry[k].back && plan->entry[k].region < 0 &&
+		    entry->saves & HG__SAVE_IN(i))
 			save_operand(recording, plan, k, i, back_at);
 		else if (node->in[i] >= 0)
 			extend_span(plan, plan->value[node->in[i]].span, at);
@@ -189,14 +191,14 @@ static void value_spans(const struct hg__recording *recording, struct hg__tape_p
 static void region_spans(const struct hg__recording *recording, struct hg__tape_plan *plan,
                          const struct hg__region *region)
 {
-	const struct hg__planned_entry *last = &plan->entry[hg__region_last(region)];
-	extend_span(plan, plan->value[region->x].span, last->position_back);
+	const struct hg__planned_entry *first = &plan->entry[hg__region_first(region)];
+	extend_span(plan, plan->value[region->x].span, first->position_back);
 	if (region->kept < 0)
 		return;
 	const int32_t span =
-	    add_span(recording, plan, HG__USE_VALUE, region->kept, last->position, HG_I32);
+	    add_span(recording, plan, HG__USE_VALUE, region->kept, first->position, HG_I32);
 	plan->value[region->kept].span = span;
-	extend_span(plan, span, last->position_back);
+	extend_span(plan, span, first->position_back);
 }
 
 /* Do the gradients of operand i and of the result share one buffer? They can if the op passes the
@@ -255,7 +257,7 @@ static void begin_gradient(const struct hg__recording *recording, struct hg__tap
 	const struct hg__node *node = &recording->entry[k].node;
 	const int32_t root = hg__root_of(recording, k, i);
 	const struct hg__value *value = &recording->value[root];
-	if (value->kind == HG__PARAM || plan->value[root].inside)
+	if (value->kind == HG__PARAM)
 		return;
 	const int shares = shares_gradient(recording, plan, node, i);
 	const int32_t span = shares ? plan->value[node->out].grad_span
@@ -290,6 +292,15 @@ static void contribute(const struct hg__recording *recording, struct hg__tape_pl
 		    add_span(recording, plan, HG__USE_PART, operand, hg__position_back(plan, k), own_type);
 }
 
+/* Does the contribution of node k to the gradient of operand i stay within a region? */
+static int stays_inside(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                        int64_t k, int i)
+{
+	const struct hg__value *value = &recording->value[recording->entry[k].node.in[i]];
+	return plan->entry[k].region >= 0 && value->node >= 0 &&
+	       plan->entry[value->node].region == plan->entry[k].region;
+}
+
 /* The spans of all gradients, in the order of the backward pass. The gradient of the loss needs no
  * buffer: it is the loss scale, which is read from the optimiser's state (tasks.c). */
 static void grad_spans(const struct hg__recording *recording, struct hg__tape_plan *plan)
@@ -297,7 +308,8 @@ static void grad_spans(const struct hg__recording *recording, struct hg__tape_pl
 	for (int64_t k = recording->entries - 1; k >= 0; k--) {
 		const struct hg__node *node = &recording->entry[k].node;
 		for (int i = 0; i < node->n_in && plan->entry[k].back; i++)
-			if (is_differentiable(recording, plan, k, i) && plan->value[node->in[i]].grad)
+			if (is_differentiable(recording, plan, k, i) && plan->value[node->in[i]].grad &&
+			    !stays_inside(recording, plan, k, i))
 				contribute(recording, plan, k, i);
 	}
 }

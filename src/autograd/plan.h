@@ -52,6 +52,9 @@ struct hg__planned_value {
 	int grad; /* depends and reaches: a gradient is computed */
 	/* made and read inside a region: neither it nor its gradient is ever stored */
 	int inside;
+	/* made and read inside a region, and read by other nodes: its gradient in memory is the part
+	 * that these contribute */
+	int partial;
 	int32_t parts;                                       /* contributions to the gradient */
 	int32_t span, grad_span;                             /* -1: not in the arena */
 	struct hg__known_gradient gradient[HG__ASSUMPTIONS]; /* gradient_range.c */

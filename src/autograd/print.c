@@ -121,7 +121,7 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 		snprintf(note, sizeof note, " (in #%d)", (int)entry->fused_into);
 	else if (planned && tape->plan.value[node->out].inside)
 		snprintf(note, sizeof note, " (runs with #%d)",
-		         (int)hg__region_last(hg__region_of(&tape->plan, k)));
+		         (int)hg__region_first(hg__region_of(&tape->plan, k)));
 	hg__print(text, sizeof text, "%5" PRId64 "  %-*s  %-*s %-*s  %-20s %-9s %-8s %10.3g %10s %s%s",
 	          k, t->layer, node->scope, t->op, hg__entry_title(entry), t->operands, operands, shape,
 	          hg__accumulate_name(node->accumulate), hg_verdict_name(node->verdict),
@@ -157,7 +157,7 @@ static void print_buffers(const hg_tape *tape, const struct table *t, int64_t k)
 			print_buffer(tape, t, entry->saves & HG__BACK_AUX(i) ? "  backward" : "  saved",
 			             node->aux[i], planned[node->aux[i]].span);
 	const struct hg__region *region = hg__region_of(&tape->plan, k);
-	if (region && region->kept >= 0 && hg__region_last(region) == k)
+	if (region && region->kept >= 0 && hg__region_first(region) == k)
 		print_buffer(tape, t, "  saved", region->kept, planned[region->kept].span);
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0)

@@ -88,17 +88,14 @@ static void count_region(const struct hg__region_call *call, int backward, hg_pr
 	const double kept = hg__mat_bytes(&a->kept);
 	line->bytes_read = hg__mat_bytes(&a->x) + hg__csr_bytes(&a->csr);
 	for (int l = 0; l < a->layers; l++) {
-		const double params = hg__mat_bytes(&a->layer[l].w) + hg__mat_bytes(&a->layer[l].b);
-		line->bytes_read += params;
-		line->bytes_written +=
-		    backward ? hg__mat_bytes(&a->layer[l].dw) + hg__mat_bytes(&a->layer[l].db) : 0.0;
+		const struct hg__small_layer *layer = &a->layer[l];
+		line->bytes_read += hg__mat_bytes(&layer->w) + hg__mat_bytes(&layer->b) +
+		                    (backward ? hg__mat_bytes(&layer->dy) : 0.0);
+		line->bytes_written += backward ? hg__mat_bytes(&layer->dw) + hg__mat_bytes(&layer->db)
+		                                : hg__mat_bytes(&layer->y);
 	}
-	if (!backward) {
-		line->bytes_written = hg__mat_bytes(&a->y) + kept;
-		return;
-	}
-	line->bytes_read += hg__mat_bytes(&call->backward.dy) + kept;
-	line->bytes_written += hg__mat_bytes(&call->backward.dx);
+	line->bytes_read += backward ? kept : 0.0;
+	line->bytes_written += backward ? hg__mat_bytes(&call->backward.dx) : kept;
 }
 
 void hg__profile_bytes(const hg_tape *tape, const struct hg__task *task, int backward,

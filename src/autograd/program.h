@@ -18,8 +18,8 @@ struct hg__task {
 	int32_t entry;
 	/* in the backward pass: this call runs forward and recomputes an operand of the next one */
 	int recompute;
-	/* its region, which runs with this call: forward with that of the last node, backward with that
-	 * of the first that has a gradient. The calls of the other nodes are idle. */
+	/* its region, which runs with this call: forward with that of the first node, backward with
+	 * that of the first that has a gradient. The calls of the other nodes are idle. */
 	const struct hg__region_call *region;
 	int idle;
 	struct hg__mat add[HG__MAX_IN];
@@ -97,11 +97,10 @@ void hg__program_free(hg_context *ctx, struct hg__program *program);
  * recorded again. */
 int hg__is_store_guarded(const hg_tape *tape, const struct hg__node *node);
 
-/* region_call.c: sets the arguments of a region's kernels. first, last: the backward calls of those
- * nodes, of which the gradients are read. */
+/* region_call.c: sets the arguments of a region's kernels. first: the backward call of its first
+ * node, of which the gradient of X is read. */
 HG_NODISCARD hg_status hg__region_arguments(const hg_tape *tape, const struct hg__region *region,
                                             const struct hg__call *first,
-                                            const struct hg__call *last,
                                             struct hg__region_call *call);
 /* operands.c: a value's matrix, absent if the index is -1 or the value has no memory at this time;
  * its gradient; and a matrix of its shape in a span of the arena. */

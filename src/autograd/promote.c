@@ -153,7 +153,7 @@ static hg_status check_node(void *user, const hg_tape *tape, int32_t entry, int 
 		return HG_OK;
 	HG__TRY(count_bad(s, tape->ctx, &call->out, &bad));
 	const struct hg__region *region = hg__region_of(&tape->plan, entry);
-	if (region && bad) { /* what its last node reads is not stored */
+	if (region && bad) { /* what its nodes read is not stored */
 		const struct hg__mat x = hg__mat_of(tape, region->x);
 		HG__TRY(count_bad(s, tape->ctx, &x, &given));
 	}

@@ -8,20 +8,21 @@ HG_EXTERN_C_BEGIN
 
 /* A region: consecutive layers of graph convolution on a batch of small graphs, which one kernel
  * runs forward and one backward (kernels/small_layers.h). The recording keeps the nodes as they
- * are, with their bounds and verdicts. Only their results between the layers are never stored, so
- * the plan gives them no memory, and they run at one time: forward with the last node of the
- * region, backward with the first that has a gradient.
+ * are, with their bounds and verdicts. Only their results between the layers are not stored, unless
+ * another node reads that of a layer, too; so the plan gives them no memory. All nodes run at one
+ * time: forward with the first node of the region, because that of the others reads nothing but X
+ * and parameters, and backward with the first that has a gradient, behind all that reads a result
+ * of the region.
  *
  * The gradient passes A^T before W^T in each layer, also where the layer aggregates first; and
- * bias, activation and dropout of a layer are not narrowed in between. No other node runs between
- * the first node of a region and its last. */
+ * bias, activation and dropout of a layer are not narrowed in between. */
 struct hg__region_layer {
 	/* The nodes: the first of the two products, the dense one, and the one whose result is that of
 	 * the layer. Two of them are the same node, or all are different. */
 	int32_t inner, product, result;
 	int32_t blamed; /* the node that a result of the layer that overflows is blamed on */
 	int32_t w, b;   /* values; b -1: none */
-	int aggregate_first;
+	int aggregate_first, stored; /* stored: the result, for other nodes */
 	struct hg__epilogue_attr end;
 	uint64_t key; /* of the dropout */
 };
@@ -29,7 +30,7 @@ struct hg__region {
 	hg_graph *graph;
 	struct hg__spmm_attr spmm;
 	const struct hg__bins *bins; /* the graph's */
-	int32_t x, y, kept;          /* values; kept -1: no layer drops */
+	int32_t x, kept;             /* values; kept -1: no layer drops */
 	int layers, width;           /* width: hg__small_width of all layers */
 	struct hg__region_layer layer[HG__SMALL_LAYERS];
 };
@@ -46,10 +47,6 @@ static inline int32_t hg__region_first(const struct hg__region *region)
 static inline int32_t hg__region_back(const struct hg__region *region)
 {
 	return region->layer[0].product;
-}
-static inline int32_t hg__region_last(const struct hg__region *region)
-{
-	return region->layer[region->layers - 1].result;
 }
 
 /* region_call.c: does the bound on the result of this node hold in a region, too? The matrix A is

@@ -1,4 +1,4 @@
-/* The arguments of a region's kernels (region.h), from the calls of its first and last node. */
+/* The arguments of a region's kernels (region.h). */
 #include "autograd/program.h"
 #include "autograd/tape.h"
 
@@ -9,6 +9,14 @@ static struct hg__mat gradient_of(const hg_tape *tape, int32_t value)
 	return value >= 0 && tape->plan.value[value].grad
 	           ? tape->recording.value[value].param->grad->mat
 	           : none;
+}
+
+/* The gradient of a layer's result but for what comes through the next layer; absent if that is
+ * all, or if the loss does not reach it. */
+static struct hg__mat gradient_behind(const hg_tape *tape, int32_t value)
+{
+	const struct hg__mat none = {NULL, 0, 0, 0, HG_F16};
+	return value >= 0 && tape->plan.value[value].grad_span >= 0 ? hg__grad_of(tape, value) : none;
 }
 
 static struct hg__mat param_of(const hg_tape *tape, int32_t value)
@@ -42,8 +50,11 @@ static struct hg__overflow_flag guard_of(const hg_tape *tape, int32_t entry)
 
 static struct hg__small_layer layer_of(const hg_tape *tape, const struct hg__region_layer *layer)
 {
+	const int32_t out = layer->stored ? tape->recording.entry[layer->result].node.out : -1;
 	return (struct hg__small_layer){.w = param_of(tape, layer->w),
 	                                .b = param_of(tape, layer->b),
+	                                .y = hg__mat_of(tape, out),
+	                                .dy = gradient_behind(tape, out),
 	                                .aggregate_first = layer->aggregate_first,
 	                                .act_drop = {.act = layer->end.act,
 	                                             .act_p = layer->end.act_p,
@@ -66,8 +77,7 @@ static int is_symmetric(const struct hg__region *region, const struct hg__csr *c
 }
 
 hg_status hg__region_arguments(const hg_tape *tape, const struct hg__region *region,
-                               const struct hg__call *first, const struct hg__call *last,
-                               struct hg__region_call *call)
+                               const struct hg__call *first, struct hg__region_call *call)
 {
 	const float *row_scale = NULL, *col_scale = NULL;
 	struct hg__csr csr, csr_t;
@@ -84,13 +94,11 @@ hg_status hg__region_arguments(const hg_tape *tape, const struct hg__region *reg
 	                                               .layer = call->layer,
 	                                               .layers = region->layers,
 	                                               .x = hg__mat_of(tape, region->x),
-	                                               .y = hg__mat_of(tape, region->y),
 	                                               .kept = hg__mat_of(tape, region->kept)};
 	call->backward =
 	    (struct hg__small_layers_back_args){.of = call->forward,
 	                                        .csr_t = csr_t,
 	                                        .symmetric = is_symmetric(region, &csr, &csr_t),
-	                                        .dy = last->dout,
 	                                        .dx = first->din[0]};
 	return HG_OK;
 }

@@ -21,19 +21,30 @@ static hg_status add_region(hg_tape *tape, const struct hg__region *region)
 	return HG_OK;
 }
 
+/* Is this entry in a region that has been found? */
+static int is_taken(const struct hg__tape_plan *plan, int64_t k)
+{
+	int taken = 0;
+	for (int64_t r = 0; r < plan->regions; r++)
+		for (int l = 0; l < plan->region[r].layers; l++) {
+			const struct hg__region_layer *layer = &plan->region[r].layer[l];
+			taken |= k == layer->inner || k == layer->product || k == layer->result;
+		}
+	return taken;
+}
+
 /* From the last entry to the first, so that a region is found from its end and is as long as it can
  * be. */
 hg_status hg__tape_regions(hg_tape *tape)
 {
 	struct hg__region region;
 	for (int64_t k = tape->recording.entries - 1; k >= 0 && wants_regions(tape); k--) {
-		if (!hg__is_needed(&tape->recording, k))
+		if (!hg__is_needed(&tape->recording, k) || is_taken(&tape->plan, k))
 			continue;
 		HG__TRY(hg__region_find(tape, (int32_t)k, &region));
 		if (!region.layers)
 			continue;
 		HG__TRY(add_region(tape, &region));
-		k = hg__region_first(&region);
 	}
 	return HG_OK;
 }
@@ -44,13 +55,23 @@ static void place_node(const struct hg__recording *recording, struct hg__tape_pl
 {
 	const struct hg__region *region = &plan->region[number];
 	const struct hg__planned_entry *back = &plan->entry[hg__region_back(region)],
-	                               *last = &plan->entry[hg__region_last(region)];
+	                               *first = &plan->entry[hg__region_first(region)];
 	struct hg__planned_entry *planned = &plan->entry[entry];
 	planned->region = number;
-	planned->position = last->position;
+	planned->position = first->position;
 	planned->position_back = back->position_back;
-	if (recording->entry[entry].node.out != region->y)
-		plan->value[recording->entry[entry].node.out].inside = 1;
+	plan->value[recording->entry[entry].node.out].inside = 1;
+}
+
+/* The result of layer l is in memory, and its gradient, too, but for what comes through the next
+ * layer. */
+static void place_stored(const struct hg__recording *recording, struct hg__tape_plan *plan,
+                         const struct hg__region *region, int l)
+{
+	struct hg__planned_value *value =
+	    &plan->value[recording->entry[region->layer[l].result].node.out];
+	value->inside = 0;
+	value->partial = l + 1 < region->layers;
 }
 
 void hg__place_regions(const struct hg__recording *recording, struct hg__tape_plan *plan)
@@ -61,5 +82,7 @@ void hg__place_regions(const struct hg__recording *recording, struct hg__tape_pl
 			place_node(recording, plan, r, layer->inner);
 			place_node(recording, plan, r, layer->product);
 			place_node(recording, plan, r, layer->result);
+			if (layer->stored)
+				place_stored(recording, plan, &plan->region[r], l);
 		}
 }

@@ -159,13 +159,10 @@ static hg_status build_regions(hg_tape *tape)
 	for (int64_t r = 0; r < tape->plan.regions; r++) {
 		const struct hg__region *region = &tape->plan.region[r];
 		struct hg__region_call *call = &program->region[r];
-		struct hg__task first = {.entry = hg__region_first(region)},
-		                last = {.entry = hg__region_last(region)};
+		struct hg__task first = {.entry = hg__region_first(region)};
 		HG__TRY(forward_call(tape, first.entry, &first.call));
-		HG__TRY(forward_call(tape, last.entry, &last.call));
 		backward_call(tape, &first);
-		backward_call(tape, &last);
-		HG__TRY(hg__region_arguments(tape, region, &first.call, &last.call, call));
+		HG__TRY(hg__region_arguments(tape, region, &first.call, call));
 		program->workspace_bytes = hg__larger(
 		    program->workspace_bytes,
 		    hg__larger(kernels->small_layers.workspace(tape->ctx, &call->forward),
@@ -209,7 +206,7 @@ static void join_region(const hg_tape *tape, struct hg__task *task, int backward
 	const struct hg__region *region = hg__region_of(&tape->plan, task->entry);
 	if (!region)
 		return;
-	const int32_t runs = backward ? hg__region_back(region) : hg__region_last(region);
+	const int32_t runs = backward ? hg__region_back(region) : hg__region_first(region);
 	task->idle = task->entry != runs;
 	task->region = task->idle ? NULL : &tape->program.region[tape->plan.entry[task->entry].region];
 }

@@ -11,24 +11,27 @@ static int is_half(const struct hg__mat *m)
  * `cols` columns. */
 static int types_fit(const struct hg__small_layer *l)
 {
-	return is_half(&l->w) && is_half(&l->b) && (!l->dw.data || l->dw.dtype == HG_F32) &&
-	       (!l->db.data || l->db.dtype == HG_F32);
+	return is_half(&l->w) && is_half(&l->b) && is_half(&l->y) && is_half(&l->dy) &&
+	       (!l->dw.data || l->dw.dtype == HG_F32) && (!l->db.data || l->db.dtype == HG_F32);
 }
-static int shapes_fit(const struct hg__small_layer *l, int64_t cols)
+static int rows_fit(const struct hg__mat *m, int64_t rows, int64_t cols)
+{
+	return !m->data || (m->rows == rows && m->cols == cols);
+}
+static int shapes_fit(const struct hg__small_layer *l, int64_t rows, int64_t cols)
 {
 	const int64_t out = l->w.cols;
 	const int ends =
 	    l->act_drop.act == 1 + HG__ACT_relu || (l->act_drop.act == 0 && !(l->act_drop.p > 0.0f));
 	return ends && l->w.data && l->w.rows == cols && out >= 1 && out <= HG__SMALL_WIDTH &&
-	       (!l->b.data || (l->b.rows == 1 && l->b.cols == out)) &&
-	       (!l->dw.data || (l->dw.rows == cols && l->dw.cols == out)) &&
-	       (!l->db.data || (l->db.rows == 1 && l->db.cols == out));
+	       rows_fit(&l->b, 1, out) && rows_fit(&l->dw, cols, out) && rows_fit(&l->db, 1, out) &&
+	       rows_fit(&l->y, rows, out) && rows_fit(&l->dy, rows, out);
 }
 
 hg_status hg__small_layers_supported(hg_context *ctx, const struct hg__small_layers_args *a)
 {
 	int64_t cols = a->x.cols;
-	int types = is_half(&a->x) && is_half(&a->y), drops_well = 1,
+	int types = is_half(&a->x), drops_well = 1,
 	    shapes = a->layers >= 1 && a->layers <= HG__SMALL_LAYERS && cols >= 1 &&
 	             cols <= HG__SMALL_WIDTH && a->x.rows == a->csr.rows &&
 	             a->csr.rows == a->csr.cols && a->bins->bins <= INT32_MAX;
@@ -36,7 +39,7 @@ hg_status hg__small_layers_supported(hg_context *ctx, const struct hg__small_lay
 		const struct hg__act_drop *end = &a->layer[l].act_drop;
 		drops_well &= !(end->p > 0.0f) || (end->step && a->kept.data);
 		types &= types_fit(&a->layer[l]);
-		shapes = shapes_fit(&a->layer[l], cols);
+		shapes = shapes_fit(&a->layer[l], a->x.rows, cols);
 		cols = a->layer[l].w.cols;
 	}
 	if (!types)
@@ -45,7 +48,6 @@ hg_status hg__small_layers_supported(hg_context *ctx, const struct hg__small_lay
 		    "small_layers: operands of f32; supported are f16, and f32 for gradients of "
 		    "weights");
 	shapes = shapes && drops_well &&
-	         (!a->y.data || (a->y.rows == a->x.rows && a->y.cols == cols)) &&
 	         (!a->kept.data ||
 	          (a->kept.rows == a->bins->bins * a->layers &&
 	           a->kept.cols == hg__small_kept(hg__small_width_of(a)) && a->kept.dtype == HG_I32));
@@ -58,13 +60,9 @@ hg_status hg__small_layers_back_supported(hg_context *ctx,
 {
 	HG__TRY(hg__small_layers_supported(ctx, &a->of));
 	const int64_t rows = a->of.x.rows;
-	if (!is_half(&a->dy) || !is_half(&a->dx))
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
-		                "small_layers_back: dY or dX of f32; supported is f16");
-	const int fits = (a->dy.data || rows == 0) && a->dy.rows == rows &&
-	                 a->dy.cols == a->of.layer[a->of.layers - 1].w.cols &&
-	                 (!a->dx.data || (a->dx.rows == rows && a->dx.cols == a->of.x.cols)) &&
-	                 a->csr_t.rows == rows;
+	if (!is_half(&a->dx))
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "small_layers_back: dX of f32; supported is f16");
+	const int fits = rows_fit(&a->dx, rows, a->of.x.cols) && a->csr_t.rows == rows;
 	return fits ? HG_OK
 	            : hg__fail(ctx, HG_ERR_INTERNAL, "small_layers_back: operands do not fit together");
 }

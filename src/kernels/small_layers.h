@@ -33,9 +33,11 @@ static inline int hg__small_width(int64_t most)
  * - act_drop: f is relu, or there is neither f nor dropout.
  * - inner, result: check the first product and H' for overflow, before they are narrowed. The
  *   number that they record is a NaN where one is found, else INFINITY.
+ * - y: [nodes, columns of H'], where H' is stored; absent: it is not.
+ * - dy: backward only; the gradient of H' but for what comes through the next layer, or absent: 0.
  * - dw, db: backward only; the gradients, f32, or absent where they are not needed. */
 struct hg__small_layer {
-	struct hg__mat w, b;
+	struct hg__mat w, b, y, dy;
 	int aggregate_first;
 	struct hg__act_drop act_drop;
 	struct hg__overflow_flag inner, result;
@@ -44,7 +46,7 @@ struct hg__small_layer {
 
 /* Layers 0 .. layers - 1, each on the result of the one before:
  *
- *     H_0 = X,   H_{l+1} = layer_l(H_l),   Y = H_layers
+ *     H_0 = X,   H_{l+1} = layer_l(H_l)
  *     A[i, j] = narrow(alpha r_i s_j) for each entry (i, j); where it repeats, their sum, which
  *               may be narrowed again
  *
@@ -63,7 +65,7 @@ struct hg__small_layers_args {
 	const struct hg__bins *bins;
 	const struct hg__small_layer *layer;
 	int layers;
-	struct hg__mat x, y, kept;
+	struct hg__mat x, kept;
 };
 static inline int64_t hg__small_kept(int width)
 {
@@ -82,19 +84,19 @@ static inline int hg__small_width_of(const struct hg__small_layers_args *a)
  *
  *     dZ = f'(Z) dropout(dH),   db = column sums of dZ,   T = A^T dZ,   dW = H^T T,   dX = T W^T
  *
- * where dZ, T and dX are narrowed once, and dX is the dH of the layer before; between layers it may
- * be narrowed only as the dZ of that layer. Gradients of parameters are added in an order that
- * depends on nothing but the shapes.
+ * where dZ, T and dX are narrowed once. The dH of the layer before is dX, or narrow(dX + dy) where
+ * that layer has a dy; without one, dX may be narrowed only as the dZ of that layer. Gradients of
+ * parameters are added in an order that depends on nothing but the shapes.
  *
- * - of: the arguments of the forward pass. y is not read, and nothing checks for overflow.
+ * - of: the arguments of the forward pass. No y is read, and nothing checks for overflow.
  * - csr_t: the transpose; csr_t.edge is not read.
  * - symmetric: A^T = A.
- * - dy: [nodes, columns of Y].  dx: [nodes, columns of X], or absent. */
+ * - dx: [nodes, columns of X], or absent. */
 struct hg__small_layers_back_args {
 	struct hg__small_layers_args of;
 	struct hg__csr csr_t;
 	int symmetric;
-	struct hg__mat dy, dx;
+	struct hg__mat dx;
 };
 
 /* small_layers.c: whether a call is within the contract. HG_OK, or an error with a message

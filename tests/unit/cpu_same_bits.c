@@ -461,6 +461,10 @@ static void run_small_layers(hg_context *ctx, const struct hg__kernels *k, hg_dt
 			layer[l].dw = empty(HG_F32, widths[l], widths[l + 1]);
 			layer[l].db = empty(HG_F32, 1, widths[l + 1]);
 			layer[l].aggregate_first = (l + first) % 2;
+			if (l % 2) {
+				layer[l].y = empty(HG_F16, b.rows, widths[l + 1]);
+				layer[l].dy = normal(HG_F16, b.rows, widths[l + 1]);
+			}
 			if (l < 3)
 				layer[l].b = normal(HG_F16, 1, widths[l + 1]);
 			if (l < 2)
@@ -476,13 +480,12 @@ static void run_small_layers(hg_context *ctx, const struct hg__kernels *k, hg_dt
 		           .layer = layer,
 		           .layers = SMALL_LAYERS,
 		           .x = normal(HG_F16, b.rows, widths[0]),
-		           .y = empty(HG_F16, b.rows, widths[SMALL_LAYERS]),
 		           .kept = empty(HG_I32, b.bins.bins * SMALL_LAYERS, hg__small_kept(32))},
 		    .csr_t = b.csr_t,
-		    .dy = normal(HG_F16, b.rows, widths[SMALL_LAYERS]),
 		    .dx = empty(HG_F16, b.rows, widths[0])};
 		CHECK_OK(k->small_layers.run(ctx, &a.of));
-		keep(&a.of.y);
+		for (int l = 1; l < SMALL_LAYERS; l += 2)
+			keep(&layer[l].y);
 		CHECK_OK(k->small_layers_back.run(ctx, &a));
 		keep(&a.dx);
 		for (int l = 0; l < SMALL_LAYERS; l++) {

@@ -251,16 +251,29 @@ static inline void check_parameters(const struct run *r, int l, const struct ban
 	free(db.x);
 }
 
+/* The rest of a gradient, which does not come through the next layer, is added to what was
+ * narrowed. */
+static inline void add_rest(const struct operand *rest, struct band *d)
+{
+	for (int64_t i = 0; i < d->rows * d->cols; i++)
+		d->x[i] += (double)rest->x[i];
+	narrow(d);
+}
+
 static inline void check_run(struct run *r)
 {
 	const int layers = r->shape->layers;
-	struct band h[LAYERS + 1], d = band_of(&r->dy);
+	struct band h[LAYERS + 1], d = band_of(&r->dy[layers - 1]);
 	int64_t unsure = 0;
 	h[0] = band_of(&r->x);
 	for (int l = 0; l < layers; l++)
 		h[l + 1] = forward_layer(r, l, &h[l]);
-	check_band(r, "Y", layers - 1, &r->y, &h[layers]);
+	for (int l = 0; l < layers; l++)
+		if (r->layer[l].y.data)
+			check_band(r, "the result", l, &r->y[l], &h[l + 1]);
 	for (int l = layers - 1; l >= 0; l--) {
+		if (l < layers - 1 && r->layer[l].dy.data)
+			add_rest(&r->dy[l], &d);
 		unsure += end_layer_back(r, l, &h[l + 1], &d);
 		struct band t = aggregate(&r->s->a, 1, &d);
 		narrow(&t);

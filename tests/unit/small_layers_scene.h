@@ -22,6 +22,7 @@ enum { LAYERS = 5, STEP = 5, KEY = 77, SPARE = 3, PADDING = 5 };
 struct layer {
 	int width, aggregate_first, bias, relu;
 	float p;
+	int stored; /* its result and a gradient of it; those of the last layer are always */
 };
 struct shape {
 	const char *what;
@@ -250,7 +251,8 @@ static inline void operand_free(struct operand *o)
 struct run {
 	struct scene *s;
 	const struct shape *shape;
-	struct operand x, y, kept, dy, dx, w[LAYERS], b[LAYERS], dw[LAYERS], db[LAYERS];
+	struct operand x, kept, dx, w[LAYERS], b[LAYERS], dw[LAYERS], db[LAYERS];
+	struct operand y[LAYERS], dy[LAYERS];
 	struct operand mask[LAYERS]; /* what the kernel `dropout` makes of ones */
 	struct hg__small_layer layer[LAYERS];
 	struct hg__small_layers_args forward;
@@ -294,18 +296,26 @@ static inline void make_layer(struct run *r, int l, int cols)
 }
 
 /* dY has a mean, so that sums over all rows are as large as their terms together. */
+static inline void store_layer(struct run *r, int l)
+{
+	const int width = r->shape->layer[l].width;
+	r->y[l] = operand_new(r->s, HG_F16, r->s->rows, width);
+	r->dy[l] = random_operand(r->s, r->s->rows, width, 1.0, 1.0);
+	r->layer[l].y = r->y[l].tensor->mat;
+	r->layer[l].dy = r->dy[l].tensor->mat;
+}
+
 static inline void run_open(struct run *r, struct scene *s, const struct shape *shape)
 {
-	const int last = shape->layers - 1, wide = shape->layer[last].width;
 	int drops = 0;
 	*r = (struct run){.s = s, .shape = shape};
 	for (int l = 0; l < shape->layers; l++) {
 		make_layer(r, l, l ? shape->layer[l - 1].width : shape->features);
 		drops |= shape->layer[l].p > 0.0f;
+		if (shape->layer[l].stored || l + 1 == shape->layers)
+			store_layer(r, l);
 	}
 	r->x = random_operand(s, s->rows, shape->features, 0.0, 1.0);
-	r->dy = random_operand(s, s->rows, wide, 1.0, 1.0);
-	r->y = operand_new(s, HG_F16, s->rows, wide);
 	r->dx = operand_new(s, HG_F16, s->rows, shape->features);
 	if (drops)
 		r->kept = operand_new(s, HG_I32, s->bins.bins * shape->layers,
@@ -317,20 +327,16 @@ static inline void run_open(struct run *r, struct scene *s, const struct shape *
 	                                            .bins = &s->bins,
 	                                            .layer = r->layer,
 	                                            .layers = shape->layers,
-	                                            .x = r->x.tensor->mat,
-	                                            .y = r->y.tensor->mat};
+	                                            .x = r->x.tensor->mat};
 	if (drops)
 		r->forward.kept = r->kept.tensor->mat;
-	r->back = (struct hg__small_layers_back_args){.of = r->forward,
-	                                              .csr_t = s->csr_t,
-	                                              .symmetric = s->symmetric,
-	                                              .dy = r->dy.tensor->mat,
-	                                              .dx = r->dx.tensor->mat};
+	r->back = (struct hg__small_layers_back_args){
+	    .of = r->forward, .csr_t = s->csr_t, .symmetric = s->symmetric, .dx = r->dx.tensor->mat};
 }
 
 static inline void run_close(struct run *r)
 {
-	struct operand *const all[] = {&r->x, &r->y, &r->kept, &r->dy, &r->dx};
+	struct operand *const all[] = {&r->x, &r->kept, &r->dx};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		operand_free(all[i]);
 	for (int l = 0; l < LAYERS; l++) {
@@ -339,20 +345,24 @@ static inline void run_close(struct run *r)
 		operand_free(&r->dw[l]);
 		operand_free(&r->db[l]);
 		operand_free(&r->mask[l]);
+		operand_free(&r->y[l]);
+		operand_free(&r->dy[l]);
 	}
 }
 
-/* The results: y, dx, and dw and db of each layer. */
-enum { RESULTS = 2 + 2 * LAYERS };
+/* The results: dx, dw and db of each layer, and what is stored of layers. */
+enum { RESULTS = 1 + 3 * LAYERS };
 static inline int results_of(struct run *r, struct operand *results[RESULTS])
 {
 	int n = 0;
-	results[n++] = &r->y;
 	results[n++] = &r->dx;
 	for (int l = 0; l < r->shape->layers; l++) {
 		results[n++] = &r->dw[l];
 		results[n++] = &r->db[l];
 	}
+	for (int l = 0; l < r->shape->layers; l++)
+		if (r->layer[l].y.data)
+			results[n++] = &r->y[l];
 	return n;
 }
 

@@ -3,8 +3,8 @@
  *     linear, spmm_epilogue or spmm                        A (H W), the bias behind the sum
  *     spmm, linear, then nothing, epilogue or relu         (A H) W + b
  *
- * Each result inside a region has one reader. Everything is f16 with f32 sums, and all layers have
- * one graph and one normalisation. */
+ * Within a layer each result has one reader; that of a layer may have others beside the next layer.
+ * Everything is f16 with f32 sums, and all layers have one graph and one normalisation. */
 #include "autograd/region.h"
 
 #include <math.h>
@@ -159,22 +159,29 @@ static hg_status is_batch(hg_graph *graph, const struct hg__spmm_attr *spmm, int
 	return HG_OK;
 }
 
-/* Do only the layer's own nodes run between its first one and `end`? All nodes of a region run at
- * one time, so none of another may run between them. */
-static int is_alone(const hg_tape *tape, const struct hg__region_layer *layer, int32_t end)
+/* Backward of a region runs with the product of its first layer. Does no other node run between that
+ * and the layer's first node? Its backward would come later. */
+static int is_whole(const hg_tape *tape, const struct hg__region_layer *layer)
 {
-	int alone = 1;
-	for (int32_t k = layer->inner; k < end; k++)
-		alone &= k == layer->inner || k == layer->product || k == layer->result ||
-		         !hg__is_needed(&tape->recording, k);
-	return alone;
+	int whole = 1;
+	for (int32_t k = layer->inner + 1; k < layer->product; k++)
+		whole &= !hg__is_needed(&tape->recording, k);
+	return whole;
+}
+
+/* The entry that makes the input of a layer, if a region may store it for other readers; -1: it may
+ * not. What the caller keeps has its whole gradient in memory, which a region has not. */
+static int32_t maker_of_input(const hg_tape *tape, const struct hg__region_layer *layer)
+{
+	const struct hg__value *x = &tape->recording.value[node_of(tape, layer->inner)->in[0]];
+	const int may_store = x->uses == 1 || x->cast_view[HG_F32] < 0;
+	return x->kind == HG__RESULT && !x->keep && may_store ? x->node : -1;
 }
 
 static hg_status finish(hg_tape *tape, struct hg__region *region)
 {
 	int drops = 0;
 	region->x = node_of(tape, hg__region_first(region))->in[0];
-	region->y = node_of(tape, hg__region_last(region))->out;
 	region->kept = -1;
 	for (int l = 0; l < region->layers; l++)
 		drops |= region->layer[l].end.p > 0.0f;
@@ -185,7 +192,7 @@ static hg_status finish(hg_tape *tape, struct hg__region *region)
 	                               .dtype = HG_I32,
 	                               .rows = region->bins->bins * region->layers,
 	                               .cols = hg__small_kept(region->width),
-	                               .node = hg__region_last(region),
+	                               .node = hg__region_first(region),
 	                               .name = ""};
 	return hg__tape_value(tape, &kept, &region->kept);
 }
@@ -214,8 +221,7 @@ hg_status hg__region_find(hg_tape *tape, int32_t last, struct hg__region *region
 		struct hg__spmm_attr spmm;
 		hg_graph *graph = NULL;
 		int batch = 0;
-		if (!match_layer(tape, k, &layer[count], &spmm, &graph) ||
-		    !is_alone(tape, &layer[count], count ? layer[count - 1].inner : last + 1))
+		if (!match_layer(tape, k, &layer[count], &spmm, &graph))
 			break;
 		HG__TRY(is_batch(graph, &spmm, &batch));
 		const int width = width_with(tape, &layer[count], region->width);
@@ -227,9 +233,11 @@ hg_status hg__region_find(hg_tape *tape, int32_t last, struct hg__region *region
 		region->graph = graph;
 		region->spmm = spmm;
 		region->width = width;
-		k = hg__previous_entry(&tape->recording, node_of(tape, layer[count].inner));
-		count++;
+		layer[count].stored = !count || tape->recording.value[node_of(tape, k)->out].uses > 1;
+		k = maker_of_input(tape, &layer[count++]);
 	}
+	while (count && !is_whole(tape, &layer[count - 1]))
+		count--;
 	for (int l = 0; l < count; l++)
 		region->layer[l] = layer[count - 1 - l];
 	region->layers = count;

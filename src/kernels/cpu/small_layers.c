@@ -18,16 +18,17 @@ static void bin_forward(const struct hg__small_job *job, const struct hg__small_
 	const struct hg__small_layers_args *a = job->a;
 	hg__small_values(a, &a->csr, 0, bin, job->value);
 	hg__small_load(bin, &a->x, h);
-	for (int l = 0; l < a->layers; l++)
+	for (int l = 0; l < a->layers; l++) {
 		hg__small_forward(job, 1, l, bin, h, t, word, h);
-	hg__small_put(bin, &a->y, h);
+		if (a->layer[l].y.data)
+			hg__small_put(bin, &a->layer[l].y, h);
+	}
 }
 
 hg_status HG__CPU(small_layers)(hg_context *ctx, const struct hg__small_layers_args *a)
 {
 	HG__TRY(hg__small_layers_supported(ctx, a));
-	HG__TRY(hg__need(ctx, a->x.rows == 0 || (a->x.data && a->y.data),
-	                 "small_layers: X and Y must be present"));
+	HG__TRY(hg__need(ctx, a->x.rows == 0 || a->x.data, "small_layers: X must be present"));
 	struct hg__small_job job;
 	void *memory;
 	HG__TRY(hg__workspace(ctx, hg__small_job_bytes(a), &memory));

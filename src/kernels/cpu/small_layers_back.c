@@ -131,6 +131,15 @@ static void layer_back(const struct back *b, const struct hg__small_bin *bin, in
 	hg__small_narrow_tile(bin, s->g);
 }
 
+/* Adds the gradient of a layer's result that does not come through the next layer. */
+static void add_gradient(const struct hg__small_bin *bin, const struct hg__mat *dy,
+                         struct scratch *s)
+{
+	hg__small_load(bin, dy, s->t);
+	for (int i = 0; i < bin->rows * HG__SMALL_WIDTH; i += HG__LANES)
+		hg__vstore(s->g + i, hg__vround_half(hg__vload(s->g + i) + hg__vload(s->t + i)));
+}
+
 /* sum [layers, SUMS]: those of the chunk. */
 static void bin_back(const struct back *b, const struct hg__small_bin *bin, float *sum,
                      struct scratch *s)
@@ -142,9 +151,12 @@ static void bin_back(const struct back *b, const struct hg__small_bin *bin, floa
 	for (int l = 0; l < of->layers; l++)
 		hg__small_forward(&b->job, 0, l, bin, s->h + l * HG__SMALL_TILE, s->t, s->word,
 		                  s->h + (l + 1) * HG__SMALL_TILE);
-	hg__small_load(bin, &b->a->dy, s->g);
-	for (int l = of->layers - 1; l >= 0; l--)
+	memset(s->g, 0, sizeof s->g);
+	for (int l = of->layers - 1; l >= 0; l--) {
+		if (of->layer[l].dy.data)
+			add_gradient(bin, &of->layer[l].dy, s);
 		layer_back(b, bin, l, sum + l * SUMS, s);
+	}
 	if (b->a->dx.data)
 		hg__small_put(bin, &b->a->dx, s->g);
 }

@@ -21,7 +21,7 @@ struct forward_args {
 	struct entries a;
 	const int32_t *first;
 	int bins;
-	struct rows x, y;
+	struct rows x;
 	void *kept;
 	const int64_t *step;
 	unsigned long long *word;
@@ -56,8 +56,10 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once(WIDE))
 			};
 			run_any<GUARDS>(g.all.of[l], a, w + l * weights<WIDE>::HALVES,
 			                b + l * weights<WIDE>::BIASES, bin, keep, g.word, h);
+			const struct layer &of = g.all.of[l];
+			if (of.y)
+				store_bin(rows_of(of.y, of.y_ld, of.out), bin, h);
 		}
-		store_bin(g.y, bin, h);
 	}
 }
 
@@ -89,7 +91,6 @@ hg_status hg__cuda_small_layers(hg_context *ctx, const struct hg__small_layers_a
 	g.first = a->bins->first;
 	g.bins = static_cast<int>(a->bins->bins);
 	g.x = rows_of(a->x);
-	g.y = rows_of(a->y);
 	g.kept = a->kept.data;
 	for (int l = 0; l < a->layers; l++) {
 		const struct hg__small_layer &of = a->layer[l];

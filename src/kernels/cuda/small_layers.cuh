@@ -21,10 +21,6 @@ namespace small
 
 /* ---- host side ---- */
 
-static inline bool reads_pairs(const struct hg__mat &m)
-{
-	return m.ld % 2 == 0 && reinterpret_cast<uintptr_t>(m.data) % 4 == 0;
-}
 static inline struct layers layers_of(const struct hg__small_layers_args *a)
 {
 	struct layers all = {};
@@ -37,9 +33,13 @@ static inline struct layers layers_of(const struct hg__small_layers_args *a)
 		to.b = data_of<__half>(from.b);
 		to.dw = data_of<float>(from.dw);
 		to.db = data_of<float>(from.db);
+		to.y = data_of<__half>(from.y);
+		to.dy = data_of<__half>(from.dy);
 		to.key = end.key;
-		to.w_ld = from.w.ld;
-		to.dw_ld = from.dw.ld;
+		to.w_ld = static_cast<int32_t>(from.w.ld);
+		to.dw_ld = static_cast<int32_t>(from.dw.ld);
+		to.y_ld = static_cast<int32_t>(from.y.ld);
+		to.dy_ld = static_cast<int32_t>(from.dy.ld);
 		to.threshold = end.p > 0.0f ? hg__rng_threshold(end.p) : 0;
 		to.scale = end.p > 0.0f ? 1.0f / (1.0f - end.p) : 1.0f;
 		to.inner = from.inner.word ? from.inner.node : -1;
@@ -54,7 +54,7 @@ static inline struct layers layers_of(const struct hg__small_layers_args *a)
 }
 static inline struct rows rows_of(const struct hg__mat &m)
 {
-	return {data_of<__half>(m), m.ld, static_cast<int>(m.cols), reads_pairs(m)};
+	return rows_of(data_of<__half>(m), m.ld, static_cast<int>(m.cols));
 }
 
 /* ---- device side: products ---- */

@@ -37,7 +37,7 @@ struct back_args {
 	int symmetric; /* A^T = A */
 	const int32_t *first;
 	int bins, shared; /* shared: layers whose input is saved in shared memory */
-	struct rows x, dy, dx;
+	struct rows x, dx;
 	void *kept;
 	uint4 *saved;   /* [block][warp][layer][piece][lane] */
 	float *partial; /* [block][layer][FLOATS of struct gradient] */
@@ -187,6 +187,30 @@ __device__ void through_layer(const struct layers &all, int l, const struct by_n
 		through_weights<PLAIN>(t, w, 1.0f, h, d);
 }
 
+/* The gradient of a layer's result that does not come through the next layer. */
+static __device__ inline struct rows rows_of_gradient(const struct layer &of)
+{
+	return rows_of(of.dy, of.dy_ld, of.out);
+}
+/* Adds it to d. */
+template <int WIDE>
+__device__ void add_gradient(const struct layer &of, const struct bin &bin,
+                             struct by_feature<WIDE> &d)
+{
+	struct by_node<WIDE> dy;
+	load_bin(rows_of_gradient(of), bin, dy);
+#pragma unroll
+	for (int i = 0; i < PIECES<WIDE> * 4; i++) {
+		unsigned &to = d.at[i / 4 / TILES][i / 4 % TILES][i / 2 % 2][i % 2];
+		const unsigned from = flip(dy.at[i / 4 % TILES][i / 4 / TILES][i % 2][i / 2 % 2]);
+		__half2 sum, term;
+		memcpy(&sum, &to, sizeof sum);
+		memcpy(&term, &from, sizeof term);
+		sum = __hadd2(sum, term);
+		memcpy(&to, &sum, sizeof to);
+	}
+}
+
 /* Leaves db = ones dZ of one bin in the warp's slot. */
 template <int WIDE> __device__ void leave_bias(const struct by_feature<WIDE> &dz, float *slot)
 {
@@ -305,8 +329,9 @@ __device__ void recompute(const struct back_args &g, const struct memory &m, con
 /* Backward of layer l from its dZ in d to the dZ of the layer before. */
 template <int WIDE>
 __device__ void layer_back(const struct back_args &g, const struct memory &m,
-                           const struct block_sums<WIDE> &sums, const struct adjacency &a, int l,
-                           int round, int &step, struct by_feature<WIDE> &d)
+                           const struct block_sums<WIDE> &sums, const struct adjacency &a,
+                           const struct bin &bin, int l, int round, int &step,
+                           struct by_feature<WIDE> &d)
 {
 	constexpr int CHUNKS = gradient<WIDE>::CHUNKS;
 	struct by_feature<WIDE> input;
@@ -326,8 +351,14 @@ __device__ void layer_back(const struct back_args &g, const struct memory &m,
 	}
 	if (l > 0 && !is_in_shared(g, l - 1))
 		fetch<WIDE>(saved_at<WIDE>(g, l - 1), m.ring);
-	if (l > 0 || g.dx.data)
-		through_layer(g.all, l, t, m.w + l * weights<WIDE>::HALVES, input, d);
+	const __half *w = m.w + l * weights<WIDE>::HALVES;
+	if (l > 0 && g.all.of[l - 1].dy) {
+		through_weights<PLAIN>(t, w, 1.0f, input, d);
+		add_gradient(g.all.of[l - 1], bin, d);
+		differentiate(g.all.of[l - 1], input, d);
+	} else if (l > 0 || g.dx.data) {
+		through_layer(g.all, l, t, w, input, d);
+	}
 }
 
 template <int WIDE>
@@ -337,9 +368,10 @@ __global__ void __launch_bounds__(THREADS, 1) back_kernel(const __grid_constant_
 	const int warp = static_cast<int>(threadIdx.x / 32), blocks = static_cast<int>(gridDim.x),
 	          block = static_cast<int>(blockIdx.x), layers = g.all.count;
 	const struct memory m = divide<WIDE>(bytes, layers, g.shared);
+	constexpr int FLOATS = gradient<WIDE>::FLOATS, CHUNKS = gradient<WIDE>::CHUNKS;
+	float *partial = g.partial + static_cast<int64_t>(block) * layers * FLOATS;
 	const struct block_sums<WIDE> sums = {
-		m.slots, g.partial + static_cast<int64_t>(block) * layers *gradient<WIDE>::FLOATS,
-		    m.barriers, layers *gradient<WIDE>::CHUNKS
+		m.slots, partial, m.barriers, layers *CHUNKS
 	};
 	__half *strip = reinterpret_cast<__half *>(__cvta_shared_to_generic(m.ring));
 	after_previous();
@@ -367,18 +399,19 @@ __global__ void __launch_bounds__(THREADS, 1) back_kernel(const __grid_constant_
 			build_adjacency(g.back, bin, strip, a);
 		if (!is_in_shared(g, layers - 1))
 			fetch<WIDE>(saved_at<WIDE>(g, layers - 1), m.ring);
-		struct by_feature<WIDE> d;
-		{
+		struct by_feature<WIDE> d = {
+		};
+		if (g.all.of[layers - 1].dy) {
 			struct by_node<WIDE> dy;
 			struct by_feature<WIDE> y;
-			load_bin(g.dy, bin, dy);
+			load_bin(rows_of_gradient(g.all.of[layers - 1]), bin, dy);
 			flip(dy, d);
 			flip(h, y);
 			differentiate(g.all.of[layers - 1], y, d);
 		}
 #pragma unroll 1
 		for (int l = layers - 1; l >= 0; l--)
-			layer_back(g, m, sums, a, l, round, step, d);
+			layer_back(g, m, sums, a, bin, l, round, step, d);
 		if (g.dx.data) {
 			struct by_node<WIDE> dx;
 			flip(d, dx);
@@ -527,7 +560,6 @@ hg_status hg__cuda_small_layers_back(hg_context *ctx, const struct hg__small_lay
 	g.first = of->bins->first;
 	g.bins = static_cast<int>(of->bins->bins);
 	g.x = rows_of(of->x);
-	g.dy = rows_of(a->dy);
 	g.dx = rows_of(a->dx);
 	g.kept = of->kept.data;
 	return is_wide(of) ? run<4>(ctx, of, &g, workspace) : run<2>(ctx, of, &g, workspace);

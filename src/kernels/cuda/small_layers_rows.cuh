@@ -15,8 +15,10 @@ constexpr int WARPS = 8, THREADS = 32 * WARPS;
 struct layer {
 	const __half *w, *b;
 	float *dw, *db;
+	__half *y;
+	__half *dy;
 	uint64_t key;
-	int64_t w_ld, dw_ld;
+	int32_t w_ld, dw_ld, y_ld, dy_ld;
 	uint32_t threshold;
 	float scale; /* 1 / (1 - p) */
 	int32_t inner, result;
@@ -29,13 +31,17 @@ struct layers {
 	struct layer of[HG__SMALL_LAYERS];
 	int count;
 };
-/* pairs: two neighbouring columns, the first one even, can be read at once. */
+/* pairs: two neighbouring columns, the first one even, can be read at once. data NULL: absent. */
 struct rows {
 	__half *data;
 	int64_t ld;
 	int cols;
 	bool pairs;
 };
+static inline __host__ __device__ struct rows rows_of(__half *data, int64_t ld, int cols)
+{
+	return {data, ld, cols, ld % 2 == 0 && reinterpret_cast<uintptr_t>(data) % 4 == 0};
+}
 struct bin {
 	int first, rows;
 };
