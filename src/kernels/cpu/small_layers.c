@@ -1,6 +1,6 @@
 /* Several layers of graph convolution at once (kernels/small_layers.h). A thread takes a bin
- * through all layers, so what lies between them stays in its first-level cache: two matrices of
- * 6 kB and a W of 4 kB.
+ * through all layers, so what lies between them stays in its caches: at a width of 32 two matrices
+ * of 6 kB and a W of 4 kB, which the first level holds, and at 64 two of 12 kB and a W of 16 kB.
  *
  * `kept` is not written: backward computes the layers again and draws the same words. */
 #include "kernels/cpu/small_layers.h"
@@ -11,18 +11,27 @@ size_t HG__CPU(small_layers_workspace)(const hg_context *ctx, const struct hg__s
 	return hg__small_job_bytes(a);
 }
 
-static void bin_forward(const struct hg__small_job *job, const struct hg__small_bin *bin)
+HG__INLINE void bin_forward(int width, const struct hg__small_job *job,
+                            const struct hg__small_bin *bin, float *h, float *t, uint32_t *word)
 {
-	float h[HG__SMALL_TILE], t[HG__SMALL_TILE];
-	uint32_t word[HG__SMALL_WORDS];
 	const struct hg__small_layers_args *a = job->a;
 	hg__small_values(a, &a->csr, 0, bin, job->value);
-	hg__small_load(bin, &a->x, h);
+	hg__small_load(width, bin, &a->x, h);
 	for (int l = 0; l < a->layers; l++) {
-		hg__small_forward(job, 1, l, bin, h, t, word, h);
+		hg__small_forward(width, 1, job, l, bin, h, t, word, h);
 		if (a->layer[l].y.data)
-			hg__small_put(bin, &a->layer[l].y, h);
+			hg__small_put(width, bin, &a->layer[l].y, h);
 	}
+}
+
+static void one_bin(const struct hg__small_job *job, const struct hg__small_bin *bin)
+{
+	float h[HG__SMALL_TILE(HG__SMALL_WIDTH)], t[HG__SMALL_TILE(HG__SMALL_WIDTH)];
+	uint32_t word[HG__SMALL_WORDS(HG__SMALL_WIDTH)];
+	if (job->width == 32)
+		bin_forward(32, job, bin, h, t, word);
+	else
+		bin_forward(HG__SMALL_WIDTH, job, bin, h, t, word);
 }
 
 hg_status HG__CPU(small_layers)(hg_context *ctx, const struct hg__small_layers_args *a)
@@ -33,11 +42,11 @@ hg_status HG__CPU(small_layers)(hg_context *ctx, const struct hg__small_layers_a
 	void *memory;
 	HG__TRY(hg__workspace(ctx, hg__small_job_bytes(a), &memory));
 	hg__small_open(&job, a, memory);
-#pragma omp parallel for num_threads(hg__team(ctx, hg__small_work(a))) schedule(static)
+#pragma omp parallel for num_threads(hg__team(ctx, hg__small_work(&job))) schedule(static)
 	for (int64_t k = 0; k < a->bins->bins; k++) {
 		const struct hg__small_bin bin = hg__small_bin_of(a->bins, k);
 		if (bin.rows > 0)
-			bin_forward(&job, &bin);
+			one_bin(&job, &bin);
 	}
 	return HG_OK;
 }

@@ -1,10 +1,11 @@
 /* What small_layers and small_layers_back share: one layer of one bin (kernels/small_layers.h).
  *
- * A matrix of a bin is a tile: f32 numbers that have been rounded to halves, in rows of
- * HG__SMALL_WIDTH. The rows of a bin are followed by zeros up to a multiple of HG__SMALL_STRIP, and
- * its columns by zeros too, so loops have no remainders. A product of two halves is exact in f32.
- * So a product and a sum have one rounding whether or not there is an FMA instruction, and all
- * instruction sets give the same bits. */
+ * A matrix of a bin is a tile: f32 numbers that have been rounded to halves, in rows of `width`
+ * (hg__small_width). The rows of a bin are followed by zeros up to a multiple of HG__SMALL_STRIP,
+ * and its columns by zeros too, so loops have no remainders. `width` is a constant at every call
+ * for a bin, so that they unroll. A product of two halves is exact in f32. So a product and a sum
+ * have one rounding whether or not there is an FMA instruction, and all instruction sets give the
+ * same bits. */
 #ifndef HG_KERNELS_CPU_SMALL_LAYERS_H
 #define HG_KERNELS_CPU_SMALL_LAYERS_H
 
@@ -12,31 +13,27 @@
 #include "kernels/cpu/guard.h"
 #include "kernels/small_layers.h"
 
-enum {
-	HG__SMALL_VECTORS = HG__SMALL_WIDTH / HG__LANES,
-	HG__SMALL_TILE = HG__BIN_ROWS * HG__SMALL_WIDTH,
-	/* Eight quads of words are made at a time, and the words of a whole row are loaded. */
-	HG__SMALL_WORDS = HG__SMALL_TILE + 4 * HG__DRAW + HG__SMALL_WIDTH
-};
+/* The numbers of a tile, and the random words of one: eight quads of words are made at a time, and
+ * the words of a whole row are loaded. */
+#define HG__SMALL_TILE(width) (HG__BIN_ROWS * (width))
+#define HG__SMALL_WORDS(width) (HG__SMALL_TILE(width) + 4 * HG__DRAW + (width))
 
-/* The rows of a result that are summed at once, so that a row of the second factor is loaded once
- * for all of them: as many as there are registers for. */
+/* A product is summed in blocks of HG__SMALL_STRIP rows and as many columns as these vectors have,
+ * so that a part of a row of the second factor is loaded once for all rows of a block: as many as
+ * there are registers for. */
+enum { HG__SMALL_VECTORS = 32 / HG__LANES };
 #if defined(__AVX512F__)
 #define HG__SMALL_STRIP 8
 #else
 #define HG__SMALL_STRIP 2
 #endif
 
-/* W and b of a layer, with zeros up to HG__SMALL_WIDTH rows and columns. */
-struct hg__small_operands {
-	float w[HG__SMALL_WIDTH * HG__SMALL_WIDTH], b[HG__SMALL_WIDTH];
-};
-
 struct hg__small_job {
 	const struct hg__small_layers_args *a;
-	struct hg__small_operands *layer;              /* [layers] */
+	int width;
+	float *w, *b; /* [layers, width, width] and [layers, width]: of each layer, then zeros */
+	float *value; /* [m] A of each entry of csr */
 	struct hg__cpu_act_drop end[HG__SMALL_LAYERS]; /* of each layer */
-	float *value;                                  /* [m] A of each entry of csr */
 };
 
 /* Rows first .. first + rows - 1 of the batch, and the rows of a tile with the zeros behind. */
@@ -61,9 +58,9 @@ HG__INLINE struct hg__small_bin hg__small_bin_of(const struct hg__bins *bins, in
 
 /* ---- rows ---- */
 
-HG__INLINE void hg__small_load_row(const struct hg__mat *m, int64_t row, float *out)
+HG__INLINE void hg__small_load_row(int width, const struct hg__mat *m, int64_t row, float *out)
 {
-	for (int c = 0; c < HG__SMALL_WIDTH; c += HG__LANES)
+	for (int c = 0; c < width; c += HG__LANES)
 		hg__vstore(out + c, c < m->cols ? hg__lanes(m, row, c, 0.0f) : hg__vset(0.0f));
 }
 
@@ -73,25 +70,24 @@ HG__INLINE void hg__small_put_row(const struct hg__mat *m, int64_t row, const fl
 		hg__lanes_put(m, row, c, hg__vload(x + c));
 }
 
-HG__INLINE void hg__small_zeros(const struct hg__small_bin *bin, float *tile)
+HG__INLINE void hg__small_zeros(int width, const struct hg__small_bin *bin, float *tile)
 {
-	memset(tile + bin->rows * HG__SMALL_WIDTH, 0,
-	       (size_t)(bin->whole - bin->rows) * HG__SMALL_WIDTH * sizeof(float));
+	memset(tile + bin->rows * width, 0, (size_t)((bin->whole - bin->rows) * width) * sizeof(float));
 }
 
-HG__INLINE void hg__small_load(const struct hg__small_bin *bin, const struct hg__mat *m,
+HG__INLINE void hg__small_load(int width, const struct hg__small_bin *bin, const struct hg__mat *m,
                                float *tile)
 {
 	for (int r = 0; r < bin->rows; r++)
-		hg__small_load_row(m, bin->first + r, tile + r * HG__SMALL_WIDTH);
-	hg__small_zeros(bin, tile);
+		hg__small_load_row(width, m, bin->first + r, tile + r * width);
+	hg__small_zeros(width, bin, tile);
 }
 
-HG__INLINE void hg__small_put(const struct hg__small_bin *bin, const struct hg__mat *m,
+HG__INLINE void hg__small_put(int width, const struct hg__small_bin *bin, const struct hg__mat *m,
                               const float *tile)
 {
 	for (int r = 0; r < bin->rows; r++)
-		hg__small_put_row(m, bin->first + r, tile + r * HG__SMALL_WIDTH);
+		hg__small_put_row(m, bin->first + r, tile + r * width);
 }
 
 /* ---- products ---- */
@@ -105,28 +101,35 @@ HG__INLINE hg__v16 hg__small_add_product(hg__v16 a, hg__v16 b, hg__v16 sum)
 #endif
 }
 
+/* One block of hg__small_multiply. */
+HG__INLINE void hg__small_multiply_block(int width, int add, const float *a, int down, int along,
+                                         const float *b, int depth, float *out)
+{
+	hg__v16 sum[HG__SMALL_STRIP][HG__SMALL_VECTORS];
+	for (int r = 0; r < HG__SMALL_STRIP; r++)
+		for (int v = 0; v < HG__SMALL_VECTORS; v++)
+			sum[r][v] = add ? hg__vload(out + r * width + v * HG__LANES) : hg__vset(0);
+	for (int k = 0; k < depth; k++)
+		for (int r = 0; r < HG__SMALL_STRIP; r++)
+			for (int v = 0; v < HG__SMALL_VECTORS; v++)
+				sum[r][v] =
+				    hg__small_add_product(hg__vset(a[r * down + k * along]),
+				                          hg__vload(b + k * width + v * HG__LANES), sum[r][v]);
+	for (int r = 0; r < HG__SMALL_STRIP; r++)
+		for (int v = 0; v < HG__SMALL_VECTORS; v++)
+			hg__vstore(out + r * width + v * HG__LANES, sum[r][v]);
+}
+
 /* out = A B, or out + A B if add, for rows 0 .. rows - 1 and `depth` terms, which are added in
  * order. Neighbours in a row of A are `along` numbers apart, and rows `down`. add, down and along
  * are constants at every call. */
-HG__INLINE void hg__small_multiply(int add, const float *a, int down, int along, const float *b,
-                                   int depth, int rows, float *out)
+HG__INLINE void hg__small_multiply(int width, int add, const float *a, int down, int along,
+                                   const float *b, int depth, int rows, float *out)
 {
-	for (int row = 0; row < rows; row += HG__SMALL_STRIP) {
-		hg__v16 sum[HG__SMALL_STRIP][HG__SMALL_VECTORS];
-		for (int r = 0; r < HG__SMALL_STRIP; r++)
-			for (int v = 0; v < HG__SMALL_VECTORS; v++)
-				sum[r][v] = add ? hg__vload(out + (row + r) * HG__SMALL_WIDTH + v * HG__LANES)
-				                : hg__vset(0);
-		for (int k = 0; k < depth; k++)
-			for (int r = 0; r < HG__SMALL_STRIP; r++)
-				for (int v = 0; v < HG__SMALL_VECTORS; v++)
-					sum[r][v] = hg__small_add_product(
-					    hg__vset(a[(row + r) * down + k * along]),
-					    hg__vload(b + k * HG__SMALL_WIDTH + v * HG__LANES), sum[r][v]);
-		for (int r = 0; r < HG__SMALL_STRIP; r++)
-			for (int v = 0; v < HG__SMALL_VECTORS; v++)
-				hg__vstore(out + (row + r) * HG__SMALL_WIDTH + v * HG__LANES, sum[r][v]);
-	}
+	for (int c = 0; c < width; c += HG__SMALL_VECTORS * HG__LANES)
+		for (int row = 0; row < rows; row += HG__SMALL_STRIP)
+			hg__small_multiply_block(width, add, a + row * down, down, along, b + c, depth,
+			                         out + row * width + c);
 }
 
 /* value[p] = narrow(alpha r_i s_j) for the entries of the bin's rows: (i, j) of csr, or (j, i) if
@@ -149,21 +152,21 @@ HG__INLINE void hg__small_values(const struct hg__small_layers_args *a, const st
 }
 
 /* out = A X for one bin, with the values of csr's entries. */
-HG__INLINE void hg__small_aggregate(const struct hg__csr *csr, const float *value,
+HG__INLINE void hg__small_aggregate(int width, const struct hg__csr *csr, const float *value,
                                     const struct hg__small_bin *bin, const float *x, float *out)
 {
 	for (int i = 0; i < bin->rows; i++) {
-		hg__v16 sum[HG__SMALL_VECTORS] = {{0}};
+		hg__v16 sum[HG__SMALL_WIDTH / HG__LANES] = {{0}};
 		for (int64_t p = csr->rowptr[bin->first + i]; p < csr->rowptr[bin->first + i + 1]; p++) {
-			const float *row = x + (csr->col[p] - bin->first) * HG__SMALL_WIDTH;
-			for (int v = 0; v < HG__SMALL_VECTORS; v++)
+			const float *row = x + (csr->col[p] - bin->first) * width;
+			for (int v = 0; v < width / HG__LANES; v++)
 				sum[v] = hg__small_add_product(hg__vset(value[p]), hg__vload(row + v * HG__LANES),
 				                               sum[v]);
 		}
-		for (int v = 0; v < HG__SMALL_VECTORS; v++)
-			hg__vstore(out + i * HG__SMALL_WIDTH + v * HG__LANES, sum[v]);
+		for (int v = 0; v < width / HG__LANES; v++)
+			hg__vstore(out + i * width + v * HG__LANES, sum[v]);
 	}
-	hg__small_zeros(bin, out);
+	hg__small_zeros(width, bin, out);
 }
 
 /* ---- narrowing ---- */
@@ -194,16 +197,16 @@ HG__INLINE void hg__small_raise(const struct hg__overflow_flag *flag, hg__i16 ov
 }
 
 /* Rounds a bin's rows to halves. Rows of zeros behind them need none. */
-HG__INLINE hg__i16 hg__small_narrow_tile(const struct hg__small_bin *bin, float *tile)
+HG__INLINE hg__i16 hg__small_narrow_tile(int width, const struct hg__small_bin *bin, float *tile)
 {
 	hg__i16 over = {0};
-	for (int i = 0; i < bin->rows * HG__SMALL_WIDTH; i += HG__LANES)
+	for (int i = 0; i < bin->rows * width; i += HG__LANES)
 		hg__vstore(tile + i, hg__small_narrow(hg__vload(tile + i), &over));
 	return over;
 }
 
-/* H' = dropout(f(Z + b)), narrowed, in place. word: scratch memory of HG__SMALL_WORDS words. */
-HG__INLINE hg__i16 hg__small_end(const struct hg__cpu_act_drop *end, const float *b,
+/* H' = dropout(f(Z + b)), narrowed, in place. word: scratch memory, HG__SMALL_WORDS(width). */
+HG__INLINE hg__i16 hg__small_end(int width, const struct hg__cpu_act_drop *end, const float *b,
                                  const struct hg__small_bin *bin, uint32_t *word, float *tile)
 {
 	hg__i16 over = {0};
@@ -211,14 +214,14 @@ HG__INLINE hg__i16 hg__small_end(const struct hg__cpu_act_drop *end, const float
 	if (end->drops)
 		hg__draw(&end->stream, bin->first, 0, bin->rows * end->stream.quads, word);
 	for (int r = 0; r < bin->rows; r++) {
-		float *x = tile + r * HG__SMALL_WIDTH;
-		for (int c = 0; c < HG__SMALL_WIDTH; c += HG__LANES) {
+		float *x = tile + r * width;
+		for (int c = 0; c < width; c += HG__LANES) {
 			const hg__v16 z = hg__vload(x + c) + hg__vload(b + c);
 			hg__vstore(x + c, end->act ? relu_value(z, z) : z);
 		}
 		if (end->drops)
-			hg__act_drop_drop(end, HG__SMALL_WIDTH, word + r * words, x);
-		for (int c = 0; c < HG__SMALL_WIDTH; c += HG__LANES)
+			hg__act_drop_drop(end, width, word + r * words, x);
+		for (int c = 0; c < width; c += HG__LANES)
 			hg__vstore(x + c, hg__small_narrow(hg__vload(x + c), &over));
 	}
 	return over;
@@ -226,27 +229,27 @@ HG__INLINE hg__i16 hg__small_end(const struct hg__cpu_act_drop *end, const float
 
 /* ---- a layer ---- */
 
-/* out = layer l of h. t, word: scratch memory, a tile and HG__SMALL_WORDS words. checks is a
+/* out = layer l of h. t, word: scratch memory, a tile and HG__SMALL_WORDS(width). checks is a
  * constant at every call: whether overflow is flagged. */
-HG__INLINE void hg__small_forward(const struct hg__small_job *job, int checks, int l,
+HG__INLINE void hg__small_forward(int width, int checks, const struct hg__small_job *job, int l,
                                   const struct hg__small_bin *bin, const float *h, float *t,
                                   uint32_t *word, float *out)
 {
 	const struct hg__small_layers_args *a = job->a;
 	const struct hg__small_layer *layer = &a->layer[l];
 	const int depth = (int)layer->w.rows;
-	const float *w = job->layer[l].w;
+	const float *w = job->w + l * width * width;
 	hg__i16 inner;
 	if (layer->aggregate_first) {
-		hg__small_aggregate(&a->csr, job->value, bin, h, t);
-		inner = hg__small_narrow_tile(bin, t);
-		hg__small_multiply(0, t, HG__SMALL_WIDTH, 1, w, depth, bin->whole, out);
+		hg__small_aggregate(width, &a->csr, job->value, bin, h, t);
+		inner = hg__small_narrow_tile(width, bin, t);
+		hg__small_multiply(width, 0, t, width, 1, w, depth, bin->whole, out);
 	} else {
-		hg__small_multiply(0, h, HG__SMALL_WIDTH, 1, w, depth, bin->whole, t);
-		inner = hg__small_narrow_tile(bin, t);
-		hg__small_aggregate(&a->csr, job->value, bin, t, out);
+		hg__small_multiply(width, 0, h, width, 1, w, depth, bin->whole, t);
+		inner = hg__small_narrow_tile(width, bin, t);
+		hg__small_aggregate(width, &a->csr, job->value, bin, t, out);
 	}
-	const hg__i16 result = hg__small_end(&job->end[l], job->layer[l].b, bin, word, out);
+	const hg__i16 result = hg__small_end(width, &job->end[l], job->b + l * width, bin, word, out);
 	if (checks) {
 		hg__small_raise(&layer->inner, inner);
 		hg__small_raise(&layer->result, result);
@@ -258,7 +261,8 @@ HG__INLINE void hg__small_forward(const struct hg__small_job *job, int checks, i
 /* The memory of the operands and of the values of m entries. */
 HG__INLINE size_t hg__small_job_bytes(const struct hg__small_layers_args *a)
 {
-	return (size_t)a->layers * sizeof(struct hg__small_operands) + hg__small_bytes(a->csr.m);
+	const int width = hg__small_width_of(a);
+	return hg__small_bytes((int64_t)a->layers * (width + 1) * width) + hg__small_bytes(a->csr.m);
 }
 
 /* Fills a job, of which memory [hg__small_job_bytes] becomes a part. The operands are widened once
@@ -266,25 +270,27 @@ HG__INLINE size_t hg__small_job_bytes(const struct hg__small_layers_args *a)
 HG__INLINE void hg__small_open(struct hg__small_job *job, const struct hg__small_layers_args *a,
                                void *memory)
 {
+	const int width = hg__small_width_of(a);
 	job->a = a;
-	job->layer = memory;
-	job->value = (float *)(void *)(job->layer + a->layers);
+	job->width = width;
+	job->w = memory;
+	job->b = job->w + a->layers * width * width;
+	job->value = job->b + a->layers * width;
+	memset(job->w, 0, (size_t)(a->layers * (width + 1) * width) * sizeof(float));
 	for (int l = 0; l < a->layers; l++) {
 		const struct hg__small_layer *layer = &a->layer[l];
-		struct hg__small_operands *to = &job->layer[l];
-		memset(to, 0, sizeof *to);
 		for (int k = 0; k < layer->w.rows; k++)
-			hg__small_load_row(&layer->w, k, to->w + k * HG__SMALL_WIDTH);
+			hg__small_load_row(width, &layer->w, k, job->w + (l * width + k) * width);
 		if (layer->b.data)
-			hg__small_load_row(&layer->b, 0, to->b);
+			hg__small_load_row(width, &layer->b, 0, job->b + l * width);
 		job->end[l] = hg__act_drop_of(&layer->act_drop, layer->w.cols);
 	}
 }
 
 /* The number of element operations, for hg__team. */
-HG__INLINE int64_t hg__small_work(const struct hg__small_layers_args *a)
+HG__INLINE int64_t hg__small_work(const struct hg__small_job *job)
 {
-	return a->x.rows * a->layers * HG__SMALL_WIDTH;
+	return job->a->x.rows * job->a->layers * job->width;
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* The gradients of several layers of graph convolution (kernels/small_layers.h). A thread computes
- * the layers of a bin once more and keeps their inputs, at most 200 kB, which the second-level
- * cache holds. `kept` is not read, and `symmetric` neither: the transpose gives the same sums.
+ * the layers of a bin once more and keeps their inputs, at most 200 kB at a width of 32 and 400 kB
+ * at 64, which the second-level cache holds. `kept` is not read, and `symmetric` neither: the
+ * transpose gives the same sums.
  *
  * The bins are divided into chunks, by their number alone. The gradients of parameters are summed
  * over the rows of a chunk in order, and then over the chunks in order, so they do not depend on
@@ -10,10 +11,11 @@
 #include "kernels/cpu/small_layers.h"
 
 /* A chunk has at least 8 bins. Its sums are set to 0 and added up, some 0.1 ns for each number of W
- * (derived: three passes over memory in the cache), beside 25 ns that the 8 bins take for it
- * (measured: 80 ms for 2,048 bins and 12 layers of 32 columns on one core). There are at most 64
- * chunks, so that their sums take at most 9 MB but many cores are busy. */
-enum { CHUNK_BINS = 8, CHUNKS = 64, SUMS = (HG__SMALL_WIDTH + 1) * HG__SMALL_WIDTH };
+ * (derived: three passes over memory in the cache), beside the 25 ns, or 18
+ * at a width of 64, that the 8 bins take for it (measured: 80 and 225 ms for 2,048 bins and 12
+ * layers on one core). There are at most 64 chunks, so that their sums take at most 9 MB, or 34 at
+ * 64, but many cores are busy. */
+enum { CHUNK_BINS = 8, CHUNKS = 64 };
 
 static int64_t chunk_bins(const struct hg__bins *bins)
 {
@@ -23,23 +25,35 @@ static int64_t chunk_bins(const struct hg__bins *bins)
 
 /* The memory of a thread. */
 struct scratch {
-	float t[HG__SMALL_TILE], g[HG__SMALL_TILE];
-	uint32_t word[HG__SMALL_WORDS];
-	float h[]; /* [layers + 1] tiles: H_0 .. H_layers */
+	float *t, *g, *h; /* a tile, a tile, and [layers + 1] tiles: H_0 .. H_layers */
+	uint32_t *word;   /* [HG__SMALL_WORDS] */
 };
 
-static size_t scratch_bytes(int layers)
+static size_t scratch_bytes(int layers, int width)
 {
-	return sizeof(struct scratch) + (size_t)(layers + 1) * HG__SMALL_TILE * sizeof(float);
+	return (size_t)((layers + 3) * HG__SMALL_TILE(width) + HG__SMALL_WORDS(width)) * sizeof(float);
+}
+
+static struct scratch scratch_at(char *memory, int layers, int width)
+{
+	float *t = (float *)(void *)memory, *g = t + HG__SMALL_TILE(width),
+	      *h = g + HG__SMALL_TILE(width), *end = h + (layers + 1) * HG__SMALL_TILE(width);
+	return (struct scratch){t, g, h, (uint32_t *)(void *)end};
+}
+
+/* The sums of a layer: dW, and db as one more row of it. */
+static int sums(int width)
+{
+	return (width + 1) * width;
 }
 
 struct back {
 	const struct hg__small_layers_back_args *a;
 	struct hg__small_job job;
 	int64_t chunk, chunks;
-	float *w_t;     /* [layers, WIDTH, WIDTH] the transpose of each W */
+	float *w_t;     /* [layers, width, width] the transpose of each W */
 	float *value_t; /* [m] A of each entry of csr_t */
-	float *sum;     /* [chunks, layers, SUMS] dW, and db as one more row of it */
+	float *sum;     /* [chunks, layers, sums(width)] */
 	char *scratch;  /* [threads] */
 };
 
@@ -50,12 +64,12 @@ struct back {
 static size_t divide(const hg_context *ctx, const struct hg__small_layers_back_args *a, char *base,
                      struct back *b)
 {
-	const int layers = a->of.layers;
+	const int layers = a->of.layers, width = hg__small_width_of(&a->of);
 	const int64_t chunks = hg__ceil_div(a->of.bins->bins, chunk_bins(a->of.bins));
 	const size_t w_t = hg__small_job_bytes(&a->of),
-	             value_t = w_t + hg__small_bytes(layers * HG__SMALL_WIDTH * HG__SMALL_WIDTH),
+	             value_t = w_t + hg__small_bytes(layers * width * width),
 	             sum = value_t + hg__small_bytes(a->csr_t.m),
-	             scratch = sum + hg__small_bytes(chunks * layers * SUMS);
+	             scratch = sum + hg__small_bytes(chunks * layers * sums(width));
 	if (base) {
 		b->chunk = chunk_bins(a->of.bins);
 		b->chunks = chunks;
@@ -64,7 +78,7 @@ static size_t divide(const hg_context *ctx, const struct hg__small_layers_back_a
 		b->sum = (float *)(void *)(base + sum);
 		b->scratch = base + scratch;
 	}
-	return scratch + (size_t)ctx->threads * scratch_bytes(layers);
+	return scratch + (size_t)ctx->threads * scratch_bytes(layers, width);
 }
 
 size_t HG__CPU(small_layers_back_workspace)(const hg_context *ctx,
@@ -75,12 +89,13 @@ size_t HG__CPU(small_layers_back_workspace)(const hg_context *ctx,
 
 static void transpose_weights(struct back *b)
 {
+	const int width = b->job.width;
 	for (int l = 0; l < b->a->of.layers; l++) {
-		const float *w = b->job.layer[l].w;
-		float *to = b->w_t + l * HG__SMALL_WIDTH * HG__SMALL_WIDTH;
-		for (int r = 0; r < HG__SMALL_WIDTH; r++)
-			for (int c = 0; c < HG__SMALL_WIDTH; c++)
-				to[c * HG__SMALL_WIDTH + r] = w[r * HG__SMALL_WIDTH + c];
+		const float *w = b->job.w + l * width * width;
+		float *to = b->w_t + l * width * width;
+		for (int r = 0; r < width; r++)
+			for (int c = 0; c < width; c++)
+				to[c * width + r] = w[r * width + c];
 	}
 }
 
@@ -88,17 +103,17 @@ static void transpose_weights(struct back *b)
 
 /* dZ = f'(Z) dropout(dH), narrowed, in place, and its rows are added to db. After relu an element
  * of H' is positive exactly where it is kept and Z is; and only relu is followed by dropout. */
-static void end_back(const struct hg__cpu_act_drop *end, const struct hg__small_bin *bin,
-                     const float *y, float *g, float *db)
+HG__INLINE void end_back(int width, const struct hg__cpu_act_drop *end,
+                         const struct hg__small_bin *bin, const float *y, float *g, float *db)
 {
 	const hg__v16 keep = hg__vset(end->drops ? end->keep : 1.0f);
-	for (int c = 0; c < HG__SMALL_WIDTH; c += HG__LANES) {
+	for (int c = 0; c < width; c += HG__LANES) {
 		hg__v16 sum = hg__vload(db + c);
 		for (int r = 0; r < bin->rows; r++) {
-			float *at = g + r * HG__SMALL_WIDTH + c;
+			float *at = g + r * width + c;
 			hg__v16 dz = hg__vload(at);
 			if (end->act) {
-				const hg__v16 of = hg__vload(y + r * HG__SMALL_WIDTH + c);
+				const hg__v16 of = hg__vload(y + r * width + c);
 				dz = hg__vround_half(relu_gradient(of, dz / keep, keep));
 				hg__vstore(at, dz);
 			}
@@ -109,80 +124,81 @@ static void end_back(const struct hg__cpu_act_drop *end, const struct hg__small_
 }
 
 /* From dH of layer l's result in s->g to that of its input. */
-static void layer_back(const struct back *b, const struct hg__small_bin *bin, int l, float *sum,
-                       struct scratch *s)
+HG__INLINE void layer_back(int width, const struct back *b, const struct hg__small_bin *bin, int l,
+                           float *sum, struct scratch *s)
 {
 	const struct hg__small_layer *layer = &b->a->of.layer[l];
-	const float *h = s->h + l * HG__SMALL_TILE;
+	const float *h = s->h + l * HG__SMALL_TILE(width);
 	const int in = (int)layer->w.rows, out = (int)layer->w.cols;
-	end_back(&b->job.end[l], bin, h + HG__SMALL_TILE, s->g,
-	         sum + HG__SMALL_WIDTH * HG__SMALL_WIDTH);
+	end_back(width, &b->job.end[l], bin, h + HG__SMALL_TILE(width), s->g, sum + width * width);
 	const int last = l == 0 && !b->a->dx.data;
 	if (last && !layer->dw.data)
 		return;
-	hg__small_aggregate(&b->a->csr_t, b->value_t, bin, s->g, s->t);
-	hg__small_narrow_tile(bin, s->t);
+	hg__small_aggregate(width, &b->a->csr_t, b->value_t, bin, s->g, s->t);
+	hg__small_narrow_tile(width, bin, s->t);
 	if (layer->dw.data)
-		hg__small_multiply(1, h, 1, HG__SMALL_WIDTH, s->t, bin->rows, in, sum);
+		hg__small_multiply(width, 1, h, 1, width, s->t, bin->rows, in, sum);
 	if (last)
 		return;
-	hg__small_multiply(0, s->t, HG__SMALL_WIDTH, 1, b->w_t + l * HG__SMALL_WIDTH * HG__SMALL_WIDTH,
-	                   out, bin->whole, s->g);
-	hg__small_narrow_tile(bin, s->g);
+	hg__small_multiply(width, 0, s->t, width, 1, b->w_t + l * width * width, out, bin->whole, s->g);
+	hg__small_narrow_tile(width, bin, s->g);
 }
 
 /* Adds the gradient of a layer's result that does not come through the next layer. */
-static void add_gradient(const struct hg__small_bin *bin, const struct hg__mat *dy,
-                         struct scratch *s)
+HG__INLINE void add_gradient(int width, const struct hg__small_bin *bin, const struct hg__mat *dy,
+                             struct scratch *s)
 {
-	hg__small_load(bin, dy, s->t);
-	for (int i = 0; i < bin->rows * HG__SMALL_WIDTH; i += HG__LANES)
+	hg__small_load(width, bin, dy, s->t);
+	for (int i = 0; i < bin->rows * width; i += HG__LANES)
 		hg__vstore(s->g + i, hg__vround_half(hg__vload(s->g + i) + hg__vload(s->t + i)));
 }
 
-/* sum [layers, SUMS]: those of the chunk. */
-static void bin_back(const struct back *b, const struct hg__small_bin *bin, float *sum,
-                     struct scratch *s)
+/* sum [layers, sums(width)]: those of the chunk. */
+HG__INLINE void bin_back(int width, const struct back *b, const struct hg__small_bin *bin,
+                         float *sum, struct scratch *s)
 {
 	const struct hg__small_layers_args *of = &b->a->of;
 	hg__small_values(of, &of->csr, 0, bin, b->job.value);
 	hg__small_values(of, &b->a->csr_t, 1, bin, b->value_t);
-	hg__small_load(bin, &of->x, s->h);
+	hg__small_load(width, bin, &of->x, s->h);
 	for (int l = 0; l < of->layers; l++)
-		hg__small_forward(&b->job, 0, l, bin, s->h + l * HG__SMALL_TILE, s->t, s->word,
-		                  s->h + (l + 1) * HG__SMALL_TILE);
-	memset(s->g, 0, sizeof s->g);
+		hg__small_forward(width, 0, &b->job, l, bin, s->h + l * HG__SMALL_TILE(width), s->t,
+		                  s->word, s->h + (l + 1) * HG__SMALL_TILE(width));
+	memset(s->g, 0, HG__SMALL_TILE(width) * sizeof(float));
 	for (int l = of->layers - 1; l >= 0; l--) {
 		if (of->layer[l].dy.data)
-			add_gradient(bin, &of->layer[l].dy, s);
-		layer_back(b, bin, l, sum + l * SUMS, s);
+			add_gradient(width, bin, &of->layer[l].dy, s);
+		layer_back(width, b, bin, l, sum + l * sums(width), s);
 	}
 	if (b->a->dx.data)
-		hg__small_put(bin, &b->a->dx, s->g);
+		hg__small_put(width, bin, &b->a->dx, s->g);
 }
 
 /* ---- chunks ---- */
 
-static void chunk_back(const struct back *b, int64_t chunk)
+HG__INLINE void chunk_back(int width, const struct back *b, int64_t chunk)
 {
 	const struct hg__small_layers_args *of = &b->a->of;
-	float *sum = b->sum + chunk * of->layers * SUMS;
-	void *own = b->scratch + (size_t)omp_get_thread_num() * scratch_bytes(of->layers);
-	memset(sum, 0, (size_t)of->layers * SUMS * sizeof(float));
+	float *sum = b->sum + chunk * of->layers * sums(width);
+	struct scratch own =
+	    scratch_at(b->scratch + (size_t)omp_get_thread_num() * scratch_bytes(of->layers, width),
+	               of->layers, width);
+	memset(sum, 0, (size_t)(of->layers * sums(width)) * sizeof(float));
 	for (int64_t k = chunk * b->chunk; k < hg__min((chunk + 1) * b->chunk, of->bins->bins); k++) {
 		const struct hg__small_bin bin = hg__small_bin_of(of->bins, k);
 		if (bin.rows > 0)
-			bin_back(b, &bin, sum, own);
+			bin_back(width, b, &bin, sum, &own);
 	}
 }
 
 /* Row `row` of layer l's sums, added over the chunks, to row `to` of m, if that is present. */
 static void add_row(const struct back *b, int l, int row, const struct hg__mat *m, int to)
 {
+	const int width = b->job.width;
 	for (int c = 0; m->data && c < m->cols; c += HG__LANES) {
 		hg__v16 sum = {0};
 		for (int64_t k = 0; k < b->chunks; k++)
-			sum += hg__vload(b->sum + (k * b->a->of.layers + l) * SUMS + row * HG__SMALL_WIDTH + c);
+			sum += hg__vload(b->sum + (k * b->a->of.layers + l) * sums(width) + row * width + c);
 		hg__lanes_put(m, to, c, sum);
 	}
 }
@@ -192,7 +208,7 @@ static void add_chunks(const struct back *b, int l)
 	const struct hg__small_layer *layer = &b->a->of.layer[l];
 	for (int row = 0; row < layer->w.rows; row++)
 		add_row(b, l, row, &layer->dw, row);
-	add_row(b, l, HG__SMALL_WIDTH, &layer->db, 0);
+	add_row(b, l, b->job.width, &layer->db, 0);
 }
 
 hg_status HG__CPU(small_layers_back)(hg_context *ctx, const struct hg__small_layers_back_args *a)
@@ -204,10 +220,13 @@ hg_status HG__CPU(small_layers_back)(hg_context *ctx, const struct hg__small_lay
 	divide(ctx, a, memory, &b);
 	hg__small_open(&b.job, &a->of, memory);
 	transpose_weights(&b);
-	const int team = hg__team(ctx, hg__small_work(&a->of));
+	const int team = hg__team(ctx, hg__small_work(&b.job));
 #pragma omp parallel for num_threads(team) schedule(static)
 	for (int64_t k = 0; k < b.chunks; k++)
-		chunk_back(&b, k);
+		if (b.job.width == 32)
+			chunk_back(32, &b, k);
+		else
+			chunk_back(HG__SMALL_WIDTH, &b, k);
 #pragma omp parallel for num_threads(team) schedule(static)
 	for (int l = 0; l < a->of.layers; l++)
 		add_chunks(&b, l);
