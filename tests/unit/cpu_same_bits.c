@@ -450,11 +450,12 @@ static struct small_batch make_small_batch(hg_context *ctx)
  * have. They are of halves whatever the type of the run. */
 static void run_small_layers(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
 {
-	static const int widths[SMALL_LAYERS + 1] = {11, 32, 31, 7, 1};
+	static const int all_widths[2][SMALL_LAYERS + 1] = {{11, 32, 31, 7, 1}, {33, 64, 7, 50, 63}};
 	const int64_t step = 5;
 	struct small_batch b = make_small_batch(ctx);
 	(void)dtype;
-	for (int first = 0; first < 2; first++) {
+	for (int run = 0; run < 4; run++) {
+		const int first = run % 2, *widths = all_widths[run / 2];
 		struct hg__small_layer layer[SMALL_LAYERS] = {0};
 		for (int l = 0; l < SMALL_LAYERS; l++) {
 			layer[l].w = normal(HG_F16, widths[l], widths[l + 1]);
@@ -480,7 +481,8 @@ static void run_small_layers(hg_context *ctx, const struct hg__kernels *k, hg_dt
 		           .layer = layer,
 		           .layers = SMALL_LAYERS,
 		           .x = normal(HG_F16, b.rows, widths[0]),
-		           .kept = empty(HG_I32, b.bins.bins * SMALL_LAYERS, hg__small_kept(32))},
+		           .kept = empty(HG_I32, b.bins.bins * SMALL_LAYERS,
+		                         hg__small_kept(run < 2 ? 32 : 64))},
 		    .csr_t = b.csr_t,
 		    .dx = empty(HG_F16, b.rows, widths[0])};
 		CHECK_OK(k->small_layers.run(ctx, &a.of));

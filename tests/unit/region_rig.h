@@ -9,7 +9,7 @@
 #include "halfgraph/ops_graph.h"
 #include "unit/tape.h"
 
-enum { GRAPHS = 60, NODES = GRAPHS * HG__BIN_ROWS, CLASSES = 3, MOST_GRADIENTS = 1 << 16 };
+enum { GRAPHS = 60, NODES = GRAPHS * HG__BIN_ROWS, CLASSES = 3, MOST_GRADIENTS = 1 << 17 };
 
 /* ---- batches ---- */
 

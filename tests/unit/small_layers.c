@@ -128,7 +128,10 @@ static void regions_give_what_ops_give(void)
 	    {"sums", 2, 32, 10, 1, -1, 0.0f, HG_NORM_NONE, 1, 2},
 	    {"graphs that fill a bin", 4, 32, 48, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 1, 4},
 	    {"a graph too large for a bin", 3, 32, 49, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 0, 0},
-	    {"wider than a region", 3, 33, 20, 1, -1, 0.0f, HG_NORM_BOTH, 0, 0},
+	    {"64 columns and a mean", 5, 64, 20, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 1, 5},
+	    {"33 columns, directed", 3, 33, 30, 0, -1, 0.5f, HG_NORM_RIGHT, 1, 3},
+	    {"48 nodes of 64 columns", 4, 64, 48, 1, HG_REDUCE_SUM, 0.1f, HG_NORM_BOTH, 1, 4},
+	    {"wider than a region", 3, 65, 20, 1, -1, 0.0f, HG_NORM_BOTH, 0, 0},
 	    {"graphs of one node", 3, 32, 1, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 1, 3},
 	    {"more layers than a region has", 34, 8, 5, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 2, 32},
 	};

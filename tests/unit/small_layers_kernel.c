@@ -125,7 +125,72 @@ static const struct shape shapes[] = {
       {9, 1, 1, 0, 0.0f, 0},
       {16, 0, 0, 0, 0.0f, 0},
       {32, 1, 1, 0, 0.0f, 0}}},
+    {"five layers of mixed widths",
+     40,
+     0,
+     1,
+     1,
+     0.5f,
+     11,
+     5,
+     {{64, 0, 1, 1, 0.1f, 0},
+      {7, 1, 1, 1, 0.0f, 1},
+      {33, 0, 0, 1, 0.5f, 0},
+      {64, 1, 1, 1, 0.5f, 1},
+      {2, 0, 1, 0, 0.0f, 0}}},
+    {"five odd wide layers",
+     40,
+     1,
+     1,
+     1,
+     0.5f,
+     47,
+     5,
+     {{63, 1, 0, 1, 0.5f, 0},
+      {41, 0, 1, 1, 0.0f, 0},
+      {9, 1, 1, 0, 0.0f, 0},
+      {48, 0, 0, 0, 0.0f, 0},
+      {64, 1, 1, 0, 0.0f, 0}}},
     /* clang-format on */
+    {"one layer of 64 columns", 14, 0, 1, 1, 1.0f, 64, 1, {{64, 0, 1, 1, 0.0f, 0}}},
+    {"33 columns, symmetric",
+     30,
+     1,
+     1,
+     1,
+     1.0f,
+     33,
+     2,
+     {{33, 1, 1, 1, 0.1f, 0}, {33, 0, 0, 0, 0.0f, 0}}},
+    {"only X is wide", 30, 0, 1, 1, 0.5f, 64, 2, {{8, 0, 1, 1, 0.5f, 0}, {8, 1, 1, 1, 0.0f, 0}}},
+    {"only Y is wide", 30, 0, 0, 1, 0.5f, 8, 2, {{8, 1, 1, 1, 0.5f, 0}, {57, 0, 1, 1, 0.5f, 0}}},
+    {"many bins of 64 columns",
+     MANY,
+     0,
+     1,
+     1,
+     1.0f,
+     11,
+     2,
+     {{64, 0, 1, 1, 0.5f, 0}, {40, 0, 1, 1, 0.0f, 0}}},
+    {"48 nodes, 64 columns",
+     1,
+     0,
+     1,
+     1,
+     1.0f,
+     64,
+     2,
+     {{64, 0, 1, 1, 0.1f, 0}, {64, 0, 1, 0, 0.0f, 0}}},
+    {"no nodes, 64 columns",
+     0,
+     0,
+     0,
+     0,
+     1.0f,
+     11,
+     2,
+     {{64, 0, 1, 1, 0.0f, 0}, {64, 1, 0, 1, 0.5f, 0}}},
     {"many bins", MANY, 0, 1, 1, 1.0f, 11, 2, {{32, 0, 1, 1, 0.5f, 0}, {8, 0, 1, 1, 0.0f, 0}}},
     {"one graph of 48 nodes",
      1,
@@ -146,11 +211,14 @@ static void dropout_is_that_of_its_kernel(void)
 {
 	static const struct shape shape = {
 	    "ones", 30, 0, 0, 0, 1.0f, 5, 2, {{9, 0, 1, 1, 0.5f, 0}, {30, 1, 1, 1, 0.1f, 0}}};
-	for (int layers = 1; layers <= 2; layers++) {
+	for (int k = 0; k < 4; k++) {
+		const int layers = 1 + k % 2, more = k / 2 * 34;
 		struct shape of = shape;
 		struct scene s;
 		struct run r;
 		of.layers = layers;
+		for (int l = 0; l < layers; l++)
+			of.layer[l].width += more;
 		test_reseed(4);
 		scene_open(&s, &of);
 		run_open(&r, &s, &of);
@@ -179,8 +247,8 @@ static void dropout_is_that_of_its_kernel(void)
 
 /* Nodes with an edge from themselves and two from neighbours, in graphs of ten: the rows of A have
  * three ones. X is `x` at the node LOUD and `others` elsewhere. Layer 0 takes it to two equal
- * columns by w0 and b0, and the W of layer 1 is (w, w; v, v). Where others is 0, few elements of
- * one bin overflow, or none. */
+ * columns by w0 and b0, and the W of layer 1 has a row of w and one of v, of two columns or of 64.
+ * Where others is 0, few elements of one bin overflow, or none. */
 enum { RINGS = 21, RING = 10, LOUD = RINGS * RING - 3 };
 enum { INNER_0 = 3, RESULT_0 = 5, INNER_1 = 8, RESULT_1 = 9, NOBODY = -1 };
 struct loud {
@@ -190,8 +258,10 @@ struct loud {
 	int unguarded; /* bit k: check k is not made */
 	int node;
 };
-static const struct shape loud_shape = {
-    "loud", RINGS, 0, 0, 0, 1.0f, 1, 2, {{2, 0, 1, 1, 0.0f, 0}, {2, 0, 0, 1, 0.0f, 0}}};
+static const struct shape loud_shapes[] = {
+    {"loud", RINGS, 0, 0, 0, 1.0f, 1, 2, {{2, 0, 1, 1, 0.0f, 0}, {2, 0, 0, 1, 0.0f, 0}}},
+    {"loud and wide", RINGS, 0, 0, 0, 1.0f, 1, 2, {{2, 0, 1, 1, 0.0f, 0}, {64, 0, 0, 1, 0.0f, 0}}},
+};
 
 static void rings_open(struct scene *s)
 {
@@ -216,8 +286,10 @@ static void set_loud(struct run *r, const struct loud *of, uint64_t *word)
 	for (int c = 0; c < 2; c++) {
 		r->w[0].x[c] = of->w0;
 		r->b[0].x[c] = of->b0;
+	}
+	for (int64_t c = 0; c < r->w[1].cols; c++) {
 		r->w[1].x[c] = of->w;
-		r->w[1].x[2 + c] = of->v;
+		r->w[1].x[r->w[1].cols + c] = of->v;
 	}
 	send(&r->x);
 	send(&r->w[0]);
@@ -231,16 +303,15 @@ static void set_loud(struct run *r, const struct loud *of, uint64_t *word)
 	}
 }
 
-static void check_loud(const void *item)
+static void check_loud_shape(const struct loud *of, const struct shape *shape)
 {
-	const struct loud *of = item;
 	struct scene s;
 	struct run r;
 	struct hg__buffer flag;
 	uint64_t word = 0;
 	test_reseed(5);
 	rings_open(&s);
-	run_open(&r, &s, &loud_shape);
+	run_open(&r, &s, shape);
 	CHECK_OK(hg__buffer_upload(s.ctx, 1, sizeof word, &word, "flag", &flag));
 	set_loud(&r, of, flag.data);
 	CHECK_OK(s.kernels->small_layers.run(s.ctx, &r.forward));
@@ -251,7 +322,7 @@ static void check_loud(const void *item)
 	const float amax = hg__overflow_amax(word);
 	CHECK(of->node == NOBODY || isinf(amax) || (of->unguarded && isnan(amax)));
 	CHECK_OK(hg_tensor_download(r.y[1].tensor, r.y[1].x, HG_F32));
-	for (int64_t i = 0; of->node == NOBODY && !of->unguarded && i < 2 * s.rows; i++)
+	for (int64_t i = 0; of->node == NOBODY && !of->unguarded && i < r.y[1].cols * s.rows; i++)
 		CHECK(isfinite(r.y[1].x[i]));
 	/* Nothing checks in backward. */
 	word = 0;
@@ -262,6 +333,12 @@ static void check_loud(const void *item)
 	hg__buffer_free(s.ctx, &flag);
 	run_close(&r);
 	scene_close(&s);
+}
+
+static void check_loud(const void *item)
+{
+	for (size_t i = 0; i < sizeof loud_shapes / sizeof *loud_shapes; i++)
+		check_loud_shape(item, &loud_shapes[i]);
 }
 
 static const struct loud louds[] = {
@@ -316,6 +393,8 @@ static const struct refusal {
     {AT(a.of.kept), HG_F32, 0, 0, HG_ERR_INTERNAL, 0},
     {AT(a.of.kept), SAME, -1, 0, HG_ERR_INTERNAL, 0},
     {AT(a.of.kept), SAME, 0, -1, HG_ERR_INTERNAL, 0},
+    /* as for rows of 64 columns */
+    {AT(a.of.kept), SAME, 0, HG__BIN_ROWS, HG_ERR_INTERNAL, 0},
     {AT(layer[1].w), SAME, -1, 0, HG_ERR_INTERNAL, 0},
     {AT(layer[0].w), SAME, 0, -1, HG_ERR_INTERNAL, 0},
     {AT(layer[0].b), SAME, 1, 0, HG_ERR_INTERNAL, 0},
@@ -364,6 +443,7 @@ static void wrong_matrices_are_refused(const struct run *r)
 static void wide_matrices_are_refused(const struct run *r)
 {
 	struct call x = good_call(r), y = good_call(r);
+	x.a.of.kept.cols = y.a.of.kept.cols = hg__small_kept(HG__SMALL_WIDTH);
 	x.a.of.x.cols = x.a.dx.cols = x.layer[0].w.rows = x.layer[0].dw.rows = HG__SMALL_WIDTH + 1;
 	y.layer[1].y.cols = y.layer[1].dy.cols = HG__SMALL_WIDTH + 1;
 	y.layer[1].w.cols = y.layer[1].b.cols = HG__SMALL_WIDTH + 1;

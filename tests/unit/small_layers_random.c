@@ -48,7 +48,7 @@ static void add_sum(struct walk *w, int from)
 /* One op on the last value, or now and then on another one. */
 static void add_op(struct walk *w)
 {
-	static const int64_t widths[] = {7, 16, 24, 32, 32, 33};
+	static const int64_t widths[] = {7, 24, 32, 33, 64, 65};
 	const int from = test_below(4) ? w->values - 1 : (int)test_below(w->values);
 	const int64_t width = widths[test_below(6)], own = w->width[from];
 	const hg_var x = w->value[from];

@@ -11,10 +11,10 @@
 #include "kernels/cpu/small_layers.h"
 
 /* A chunk has at least 8 bins. Its sums are set to 0 and added up, some 0.1 ns for each number of W
- * (derived: three passes over memory in the cache), beside the 25 ns, or 18
- * at a width of 64, that the 8 bins take for it (measured: 80 and 225 ms for 2,048 bins and 12
- * layers on one core). There are at most 64 chunks, so that their sums take at most 9 MB, or 34 at
- * 64, but many cores are busy. */
+ * (derived: three passes over memory in the cache), beside the 25 ns,
+ * or 18 at a width of 64, that the 8 bins take for it (measured: 80 and 225 ms for 2,048 bins and
+ * 12 layers on one core). There are at most 64 chunks, so that their sums take at most 9 MB, or 34
+ * at a width of 64, but many cores are busy. */
 enum { CHUNK_BINS = 8, CHUNKS = 64 };
 
 static int64_t chunk_bins(const struct hg__bins *bins)
