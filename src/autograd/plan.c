@@ -142,9 +142,9 @@ static void save_operand(const struct hg__recording *recording, struct hg__tape_
 }
 
 /* The spans of what node k makes: its result and its aux values. What backward reads stays until
- * then, but in a region, which computes it again; and what the caller keeps stays to the end. An aux
- * value that only backward uses (HG__BACK_AUX) has a span at that position alone, and none if the
- * node has no backward. */
+ * then, but in a region, which computes it again; and what the caller keeps stays to the end. An
+ * aux value that only backward uses (HG__BACK_AUX) has a span at that position alone, and none if
+ * the node has no backward. */
 static void result_spans(const struct hg__recording *recording, struct hg__tape_plan *plan,
                          int64_t k)
 {

@@ -44,7 +44,7 @@ static void bins_hold_whole_graphs(void)
 
 struct row {
 	const char *what;
-	int layers, hidden, most, symmetric, readout;
+	int layers, hidden, most, symmetric, readout, every; /* every: all layers are read out */
 	float dropout;
 	hg_norm norm;
 	int regions, length; /* how many, and the layers of the last one */
@@ -60,7 +60,7 @@ static hg_model_config config_of(const struct row *row, int64_t features)
 	config.dropout = row->dropout;
 	config.norm = row->norm;
 	config.readout = row->readout;
-	if (row->readout >= 0)
+	if (row->readout >= 0 && !row->every)
 		config.readout_layers = HG_READOUT_LAST;
 	return config;
 }
@@ -117,23 +117,26 @@ static void compare(const struct row *row)
 static void regions_give_what_ops_give(void)
 {
 	static const struct row rows[] = {
-	    {"two layers", 2, 32, 20, 1, -1, 0.0f, HG_NORM_BOTH, 1, 2},
-	    {"five layers and a mean", 5, 32, 20, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 1, 5},
-	    {"five layers and a sum", 5, 24, 20, 1, HG_REDUCE_SUM, 0.0f, HG_NORM_BOTH, 1, 5},
-	    {"dropout", 4, 32, 20, 1, HG_REDUCE_MEAN, 0.5f, HG_NORM_BOTH, 1, 4},
-	    {"little dropout, directed", 3, 32, 20, 0, HG_REDUCE_MEAN, 0.1f, HG_NORM_BOTH, 1, 3},
-	    {"means of neighbours, directed", 3, 17, 30, 0, -1, 0.0f, HG_NORM_RIGHT, 1, 3},
-	    {"left factors", 3, 7, 30, 0, -1, 0.5f, HG_NORM_LEFT, 1, 3},
-	    {"factors of in-degrees", 3, 1, 30, 0, -1, 0.0f, HG_NORM_IN, 1, 3},
-	    {"sums", 2, 32, 10, 1, -1, 0.0f, HG_NORM_NONE, 1, 2},
-	    {"graphs that fill a bin", 4, 32, 48, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 1, 4},
-	    {"a graph too large for a bin", 3, 32, 49, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 0, 0},
-	    {"64 columns and a mean", 5, 64, 20, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 1, 5},
-	    {"33 columns, directed", 3, 33, 30, 0, -1, 0.5f, HG_NORM_RIGHT, 1, 3},
-	    {"48 nodes of 64 columns", 4, 64, 48, 1, HG_REDUCE_SUM, 0.1f, HG_NORM_BOTH, 1, 4},
-	    {"wider than a region", 3, 65, 20, 1, -1, 0.0f, HG_NORM_BOTH, 0, 0},
-	    {"graphs of one node", 3, 32, 1, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 1, 3},
-	    {"more layers than a region has", 34, 8, 5, 1, HG_REDUCE_MEAN, 0.0f, HG_NORM_BOTH, 2, 32},
+	    {"two layers", 2, 32, 20, 1, -1, 0, 0.0f, HG_NORM_BOTH, 1, 2},
+	    {"five layers and a mean", 5, 32, 20, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 1, 5},
+	    {"five layers and a sum", 5, 24, 20, 1, HG_REDUCE_SUM, 0, 0.0f, HG_NORM_BOTH, 1, 5},
+	    {"dropout", 4, 32, 20, 1, HG_REDUCE_MEAN, 0, 0.5f, HG_NORM_BOTH, 1, 4},
+	    {"little dropout, directed", 3, 32, 20, 0, HG_REDUCE_MEAN, 0, 0.1f, HG_NORM_BOTH, 1, 3},
+	    {"means of neighbours, directed", 3, 17, 30, 0, -1, 0, 0.0f, HG_NORM_RIGHT, 1, 3},
+	    {"left factors", 3, 7, 30, 0, -1, 0, 0.5f, HG_NORM_LEFT, 1, 3},
+	    {"factors of in-degrees", 3, 1, 30, 0, -1, 0, 0.0f, HG_NORM_IN, 1, 3},
+	    {"sums", 2, 32, 10, 1, -1, 0, 0.0f, HG_NORM_NONE, 1, 2},
+	    {"all layers read out", 5, 32, 20, 1, HG_REDUCE_MEAN, 1, 0.0f, HG_NORM_BOTH, 1, 5},
+	    {"sums of all layers, directed", 4, 64, 20, 0, HG_REDUCE_SUM, 1, 0.0f, HG_NORM_BOTH, 1, 4},
+	    {"graphs that fill a bin", 4, 32, 48, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 1, 4},
+	    {"a graph too large for a bin", 3, 32, 49, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 0, 0},
+	    {"64 columns and a mean", 5, 64, 20, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 1, 5},
+	    {"33 columns, directed", 3, 33, 30, 0, -1, 0, 0.5f, HG_NORM_RIGHT, 1, 3},
+	    {"48 nodes of 64 columns", 4, 64, 48, 1, HG_REDUCE_SUM, 0, 0.1f, HG_NORM_BOTH, 1, 4},
+	    {"wider than a region", 3, 65, 20, 1, -1, 0, 0.0f, HG_NORM_BOTH, 0, 0},
+	    {"graphs of one node", 3, 32, 1, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 1, 3},
+	    {"more layers than a region has", 34, 8, 5, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 2,
+	     32},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		compare(&rows[i]);
@@ -193,7 +196,16 @@ static void gradient_of_x_passes_on(void)
 /* ---- what is no region ---- */
 
 /* Two layers of width 16 on X, recorded in a way that a region cannot have. */
-enum trick { BRANCH_BETWEEN, VIEW_IN_F32, X_IS_PARAM, SMALL_ALPHA, KEPT_INSIDE, TRICKS };
+enum trick {
+	BRANCH_BETWEEN,
+	VIEW_IN_F32,
+	X_IS_PARAM,
+	SMALL_ALPHA,
+	KEPT_INSIDE,
+	READ_BETWEEN,
+	READ_BEHIND,
+	TRICKS
+};
 
 static hg_tape *record_trick(struct bench *b, enum trick trick, const hg_tensor *x,
                              const hg_tensor *labels)
@@ -221,6 +233,11 @@ static hg_tape *record_trick(struct bench *b, enum trick trick, const hg_tensor 
 			h = hg_scale(tape, h, 0x1p8f);
 		if (l == 1 && trick == KEPT_INSIDE)
 			hg_tape_keep(tape, h);
+		if (l == 1 && trick == READ_BETWEEN)
+			branch = hg_relu(
+			    tape, hg_linear(tape, h, hg_tape_param(tape, param(b, "u", 16, 16)), HG_NONE));
+		if (l == 1 && trick == READ_BEHIND)
+			branch = h;
 	}
 	if (branch.id != HG_NONE.id)
 		h = hg_add(tape, h, branch);
@@ -239,7 +256,9 @@ static void tricks_change_no_gradient(void)
 	                  {"an f32 view of W", 1},
 	                  {"X is a parameter", 1},
 	                  {"a small alpha", 0},
-	                  {"kept inside", 2}};
+	                  {"kept inside", 2},
+	                  {"read between the layers", 2},
+	                  {"read behind the layers", 2}};
 	for (int trick = 0; trick < TRICKS; trick++) {
 		struct bench b;
 		struct batch batch = {{0}, 0};
@@ -271,7 +290,7 @@ static void tricks_change_no_gradient(void)
  * does, so it is checked. */
 static void overflow_names_the_node(void)
 {
-	static const struct row row = {"", 3, 32, 20, 1, -1, 0.0f, HG_NORM_BOTH, 1, 3};
+	static const struct row row = {"", 3, 32, 20, 1, -1, 0, 0.0f, HG_NORM_BOTH, 1, 3};
 	struct bench b;
 	struct batch batch = {{0}, 0};
 	hg_model *model = NULL;
@@ -307,7 +326,7 @@ static void layers_take_no_memory(void)
 {
 	size_t bytes[2];
 	for (int deep = 0; deep < 2; deep++) {
-		const struct row row = {"", deep ? 20 : 2, 32, 20, 1, -1, 0.0f, HG_NORM_BOTH, 1, 2};
+		const struct row row = {"", deep ? 20 : 2, 32, 20, 1, -1, 0, 0.0f, HG_NORM_BOTH, 1, 2};
 		struct bench b;
 		struct batch batch = {{0}, 0};
 		hg_model *model = NULL;

@@ -159,8 +159,8 @@ static hg_status is_batch(hg_graph *graph, const struct hg__spmm_attr *spmm, int
 	return HG_OK;
 }
 
-/* Backward of a region runs with the product of its first layer. Does no other node run between that
- * and the layer's first node? Its backward would come later. */
+/* Backward of a region runs with the product of its first layer. Does no other node run between
+ * that and the layer's first node? Its backward would come later. */
 static int is_whole(const hg_tape *tape, const struct hg__region_layer *layer)
 {
 	int whole = 1;

@@ -164,7 +164,7 @@ HG__INLINE void bin_back(int width, const struct back *b, const struct hg__small
 	for (int l = 0; l < of->layers; l++)
 		hg__small_forward(width, 0, &b->job, l, bin, s->h + l * HG__SMALL_TILE(width), s->t,
 		                  s->word, s->h + (l + 1) * HG__SMALL_TILE(width));
-	memset(s->g, 0, HG__SMALL_TILE(width) * sizeof(float));
+	memset(s->g, 0, (size_t)HG__SMALL_TILE(width) * sizeof(float));
 	for (int l = of->layers - 1; l >= 0; l--) {
 		if (of->layer[l].dy.data)
 			add_gradient(width, bin, &of->layer[l].dy, s);
