@@ -76,6 +76,19 @@ HG__INLINE int64_t hg__min(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* The dot product of d columns from column col on: row i of A and row j of B. */
+HG__INLINE float hg__dot_rows(const struct hg__mat *a, int64_t i, const struct hg__mat *b,
+                              int64_t j, int64_t col, int64_t d)
+{
+	float sum = 0.0f;
+	for (int64_t c = 0; c < d; c += HG__WIDTH) {
+		float as[HG__WIDTH], bs[HG__WIDTH];
+		const int64_t n = hg__min(HG__WIDTH, d - c);
+		sum += hg__dot(n, hg__row(a, i, col + c, n, as), hg__row(b, j, col + c, n, bs));
+	}
+	return sum;
+}
+
 HG__INLINE int64_t hg__ceil_div(int64_t a, int64_t b)
 {
 	return (a + b - 1) / b;

@@ -9,19 +9,6 @@
  * no staging. */
 #include "kernels/cpu/items.h"
 
-/* The dot product of d columns from column col on. */
-static float dot_head(const struct hg__sddmm_dot_args *a, int64_t i, int64_t j, int64_t col,
-                      int64_t d)
-{
-	float sum = 0.0f;
-	for (int64_t c = 0; c < d; c += HG__WIDTH) {
-		float as[HG__WIDTH], bs[HG__WIDTH];
-		const int64_t n = hg__min(HG__WIDTH, d - c);
-		sum += hg__dot(n, hg__row(&a->a, i, col + c, n, as), hg__row(&a->b, j, col + c, n, bs));
-	}
-	return sum;
-}
-
 /* Copies row i of A to whole vectors, with zeros behind the last column. cols <= HG__WIDTH. */
 static void load_row(const struct hg__mat *a, int64_t i, float *out)
 {
@@ -87,7 +74,8 @@ HG__INLINE void dot_edge(const struct hg__sddmm_dot_args *a, int64_t i, int64_t 
 	else
 		for (int64_t k = 0; k < a->heads; k++)
 			hg__set(&a->e, edge, k,
-			        (row ? dot_columns(row, &a->b, j, k * d, d) : dot_head(a, i, j, k * d, d)) *
+			        (row ? dot_columns(row, &a->b, j, k * d, d)
+			             : hg__dot_rows(&a->a, i, &a->b, j, k * d, d)) *
 			            f.scale * f.r * f.s);
 }
 

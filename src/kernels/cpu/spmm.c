@@ -9,12 +9,12 @@
  * the total where every batch is scaled separately. The factors of a batch are stored first (one
  * for each edge, or one for each edge and head), so that the inner loop has only loads, products
  * and sums. */
-#include "kernels/cpu/act_drop.h"
 #include "kernels/cpu/guard.h"
 #include "kernels/cpu/items.h"
+#include "kernels/cpu/sum_epilogue.h"
 
 #define VECTORS 4
-#define COLUMNS (VECTORS * HG__LANES)
+#define COLUMNS HG__SUM_COLUMNS
 
 enum source { X_F32, X_F16, X_ONE };
 enum weights { W_ONE, W_EDGE, W_COLUMN };
@@ -30,9 +30,7 @@ struct job {
 	int32_t *head; /* [cols + 16] the head of each column; NULL: there is one head */
 	int64_t width; /* columns of a block: COLUMNS, or fewer so that they have at most 16 heads */
 	enum weights weights;
-	int has_epilogue;
-	float beta; /* the beta of the epilogue, with *beta_p */
-	struct hg__cpu_act_drop act_drop;
+	struct hg__cpu_sum_epilogue epilogue;
 };
 
 /* Columns first .. first+count-1 of one row part. factor = alpha r_i. A sum_fn stores the part's
@@ -233,29 +231,6 @@ HG__INLINE float factor_of(const struct hg__spmm_args *a, int64_t row)
 	return a->row_scale ? a->alpha * a->row_scale[row] : a->alpha;
 }
 
-/* Applies the epilogue, in f32, to the sums of columns first .. first+n-1 of a row. */
-static void apply_epilogue(const struct job *job, int64_t row, int64_t first, int n, float *y)
-{
-	const struct hg__sum_epilogue *epilogue = &job->a->epilogue;
-	float more[COLUMNS];
-	uint32_t word[COLUMNS + 4 * HG__DRAW];
-	if (epilogue->z.data) {
-		const float beta = job->beta, *z = hg__row(&epilogue->z, row, first, n, more);
-#pragma omp simd
-		for (int c = 0; c < n; c++)
-			y[c] += beta * z[c];
-	}
-	if (epilogue->b.data) {
-		const float *b = hg__row(&epilogue->b, 0, first, n, more);
-#pragma omp simd
-		for (int c = 0; c < n; c++)
-			y[c] += b[c];
-	}
-	if (job->act_drop.drops)
-		hg__draw(&job->act_drop.stream, row, first / 4, hg__ceil_div(n, 4), word);
-	hg__act_drop_value(&job->act_drop, n, word, y);
-}
-
 /* Stores a total in Y. Sums of the modes F32 and NAIVE are scaled now; those of DISCRETIZED have
  * been scaled batch by batch. n <= COLUMNS, and total is padded to whole vectors. */
 static void store_row(const struct job *job, int64_t row, int64_t first, int n, float *total)
@@ -264,8 +239,7 @@ static void store_row(const struct job *job, int64_t row, int64_t first, int n, 
 	const hg__v16 factor = round_if_f16((enum mode)a->accumulate, hg__vset(factor_of(a, row)));
 	for (int c = 0; c < n && a->accumulate != HG_ACC_F16_DISCRETIZED; c += HG__LANES)
 		hg__vstore(total + c, factor * hg__vload(total + c));
-	if (job->has_epilogue)
-		apply_epilogue(job, row, first, n, total);
+	hg__sum_epilogue_apply(&job->epilogue, row, first, n, total);
 	hg__guard_numbers(&a->overflow, n, total);
 	hg__row_put(&a->y, row, first, n, total);
 }
@@ -310,14 +284,6 @@ static void sum_split_row(const struct job *job, int64_t s)
 	}
 }
 
-static void prepare_epilogue(const struct hg__spmm_args *a, struct job *job)
-{
-	const struct hg__sum_epilogue *e = &a->epilogue;
-	job->has_epilogue = hg__has_sum_epilogue(e);
-	job->beta = e->beta_p ? e->beta * (1.0f + *e->beta_p) : e->beta;
-	job->act_drop = hg__act_drop_of(&e->act_drop, a->y.cols);
-}
-
 /* The parts of the workspace in bytes: the scaled X, the staging rows, and the head of each column,
  * in whole vectors. */
 struct parts {
@@ -355,7 +321,7 @@ static hg_status prepare_spmm(hg_context *ctx, struct hg__spmm_args *a, struct j
 		for (int64_t c = 0; c < cols + HG__LANES; c++)
 			job->head[c] = (int32_t)(hg__min(c, cols - 1) / (cols / heads));
 	}
-	prepare_epilogue(a, job);
+	job->epilogue = hg__sum_epilogue_of(&a->epilogue, cols);
 	job->a = a;
 	job->x = a->x;
 	if (job->scale)
@@ -378,12 +344,6 @@ static void scale_row(const struct job *job, int64_t j)
 	}
 }
 
-static int epilogue_fits(const struct hg__spmm_args *a)
-{
-	const struct hg__sum_epilogue *e = &a->epilogue;
-	return (!e->z.data || hg__same(&e->z, &a->y)) && (!e->b.data || e->b.cols == a->y.cols);
-}
-
 hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	const enum source source = !a->x.data ? X_ONE : a->x.dtype == HG_F16 ? X_F16 : X_F32;
@@ -401,7 +361,8 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
 	HG__TRY(hg__spmm_supported(ctx, a));
-	HG__TRY(HG__FIT(ctx, epilogue_fits(a), "spmm", &a->y, &a->epilogue.z, &a->epilogue.b));
+	HG__TRY(HG__FIT(ctx, hg__sum_epilogue_fits(&a->epilogue, &a->y), "spmm", &a->y, &a->epilogue.z,
+	                &a->epilogue.b));
 	HG__TRY(hg__need(ctx, a->x.data || !job.scale, "spmm: no X to scale first"));
 	HG__TRY(prepare_spmm(ctx, &args, &job));
 	const sum_fn sum = sums[a->accumulate][source][job.weights];
