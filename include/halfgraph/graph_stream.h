@@ -22,16 +22,28 @@
  * HG_NORM_WEIGHTED and HG_NORM_WEIGHTED_MEAN are refused (HG_ERR_UNSUPPORTED), as no promise bounds
  * their factors.
  *
- * Equation  rows in order of dst, then src, then the place in the list: the same graph, to the last
- *           bit, as hg_graph_from_coo makes of the list with its padding, where a list keeps the
- *           promises
- * Cost      on the device: a sort of the edges by (dst, src) and one by (src, dst), of each row by
- *           itself where lists are small and rows short. Memory for E edges on a GPU: 20 E and
- *           36 R bytes, and 16 E and 8 R of scratch memory, or 24 E and more where all edges are
- *           sorted together
+ * How sums over neighbours run is chosen by `aggregation`:
+ *
+ *     GATHER   Each list is sorted into rows, and each row gathers its neighbours. All ops run.
+ *     SCATTER  Lists stay as they are, and each edge adds its term to the sum of its row. hg_spmm
+ *              runs, with what follows it, and hg_readout. Ops that need the edges of a row beside
+ *              each other (attention, softmax over edges, hg_spmm_max, values of edges from nodes)
+ *              fail when they are recorded (HG_ERR_UNSUPPORTED). Edges are numbered as in the
+ *              list, then self loops, then padding, so edge weights of hg_spmm are in this order.
+ *
+ * Equation  GATHER: rows in order of dst, then src, then the place in the list: the same graph, to
+ *           the last bit, as hg_graph_from_coo makes of the list with its padding, where a list
+ *           keeps the promises.  SCATTER: the same graph. Sums are of whole numbers, so results
+ *           have the same bits in every run and for every order of the list
+ * Cost      on the device: GATHER, a sort of the edges by (dst, src) and one by (src, dst), of each
+ *           row by itself where lists are small and rows short. Memory for E edges on a GPU: 20 E
+ *           and 36 R bytes, and 16 E and 8 R of scratch memory, or 24 E and more where all edges
+ *           are sorted together.  SCATTER, one pass over the edges: 16 E and 28 R bytes in all,
+ *           and 8.25 bytes of workspace for each element of the widest sum
  * Owner     The stream owns the graph. Tapes on it go first.
  * Threads   One thread at a time per context.
- * Source    Chen et al., fuseGNN, ICCAD 2020 (graphs that are converted in every step). */
+ * Source    Chen et al., fuseGNN, ICCAD 2020 (graphs that are converted in every step, and both
+ *           ways to sum: GAR and GAS). */
 #ifndef HALFGRAPH_GRAPH_STREAM_H
 #define HALFGRAPH_GRAPH_STREAM_H
 
@@ -41,6 +53,15 @@ HG_EXTERN_C_BEGIN
 
 /** A graph that is refilled. */
 typedef struct hg_graph_stream hg_graph_stream;
+
+/** How sums over neighbours run (see above). */
+typedef enum hg_aggregation {
+	HG_AGGREGATION_GATHER = 0,  /**< rows gather; every op runs. The default */
+	HG_AGGREGATION_SCATTER = 1, /**< edges scatter; lists need no conversion */
+	/** the one of the two that takes less time for `uses` sums of `width` columns on each list, by
+	 * what `hg-bench convert` has measured */
+	HG_AGGREGATION_AUTO = 2
+} hg_aggregation;
 
 /** Room and promises. Start from HG_GRAPH_STREAM_CONFIG_INIT. */
 typedef struct hg_graph_stream_config {
@@ -54,6 +75,13 @@ typedef struct hg_graph_stream_config {
 	int weighted;   /**< 1: lists have weights */
 	/** promise: no |weight| is larger; in (0, 65504], at least 1 with self_loops; default 1 */
 	float max_weight;
+	/** for AUTO: sums over neighbours that run on each list, at least 1. A layer has one forward,
+	 * and one backward if it trains. (64 bits, so that it does not lie where programs that were
+	 * compiled before it have padding) */
+	int64_t uses;
+	int64_t width; /**< for AUTO: columns of these sums, on average; at least 1 */
+	/** how sums run. 0 is GATHER, and not AUTO, since under SCATTER not every op runs */
+	hg_aggregation aggregation;
 } hg_graph_stream_config;
 /** The defaults of the fields. */
 #define HG_GRAPH_STREAM_CONFIG_INIT  \
@@ -79,6 +107,11 @@ HG_API void hg_graph_stream_free(hg_graph_stream *stream);
  * @param stream  a stream or NULL.
  * @return the graph, borrowed; NULL for NULL. */
 HG_API hg_graph *hg_graph_stream_graph(const hg_graph_stream *stream);
+
+/** How sums on a stream run: what AUTO has chosen, or the choice of the config.
+ * @param stream  a stream or NULL.
+ * @return HG_AGGREGATION_GATHER or HG_AGGREGATION_SCATTER; GATHER for NULL. */
+HG_API hg_aggregation hg_graph_stream_aggregation(const hg_graph_stream *stream);
 
 /** Puts a list of edges in the place of the one before. The lists have been read when the call
  * returns; the conversion is only queued.

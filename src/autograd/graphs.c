@@ -26,15 +26,27 @@ static int needs_transpose(const struct hg__recording *recording, const struct h
 	                           : plan->entry[k].back;
 }
 
+/* The list of a graph that scatters, and sizes where other graphs have a CSR. */
+static void set_list(const hg_graph *graph, struct hg__call *call)
+{
+	call->coo = hg__graph_coo(graph, 0);
+	call->coo_t = hg__graph_coo(graph, 1);
+	call->csr = (struct hg__csr){.rows = call->coo.rows, .cols = call->coo.cols, .m = call->coo.m};
+	call->csr_t = call->csr;
+}
+
 hg_status hg__set_graph(const struct hg__recording *recording, const struct hg__tape_plan *plan,
                         int64_t k, struct hg__call *call)
 {
 	const struct hg__node *node = &recording->entry[k].node;
 	if (!node->graph)
 		return HG_OK;
-	HG__TRY(hg__graph_csr(node->graph, &call->csr));
 	int edge = 0;
-	if (needs_transpose(recording, plan, k, &edge))
+	if (hg__graph_scatters(node->graph))
+		set_list(node->graph, call);
+	else
+		HG__TRY(hg__graph_csr(node->graph, &call->csr));
+	if (!hg__graph_scatters(node->graph) && needs_transpose(recording, plan, k, &edge))
 		HG__TRY(hg__graph_csr_t(node->graph, edge, &call->csr_t));
 	return node->op->traits & HG__BATCH
 	           ? hg__graph_batch(node->graph, &call->batch_ptr, &call->batch_id)
@@ -72,7 +84,8 @@ static int sums_neighbours(const struct hg__recording *recording, const struct h
 {
 	const struct hg__node *node = &recording->entry[k].node;
 	return plan->entry[k].alive && node->op->traits & HG__TILES && node->accumulate == HG_ACC_F32 &&
-	       !has_edge_values(node) && recording->value[node->in[0]].dtype == HG_F16;
+	       !hg__graph_scatters(node->graph) && !has_edge_values(node) &&
+	       recording->value[node->in[0]].dtype == HG_F16;
 }
 
 /* Can this entry use dense counts (core/plan_dense.h)? They are for attention of halves. */

@@ -22,6 +22,11 @@ static hg_status check_graph(hg_tape *tape, const struct hg__op *op, hg_graph *g
 	if (hg_graph_context(graph) != tape->ctx)
 		return hg__tape_fail(tape, HG_ERR_ARG,
 		                     "%s: the graph belongs to another context than the tape", op->name);
+	if (hg__graph_scatters(graph) && !(op->traits & HG__SCATTERS))
+		return hg__tape_fail(tape, HG_ERR_UNSUPPORTED,
+		                     "%s: needs the edges of a row beside each other, and this graph "
+		                     "scatters them; choose HG_AGGREGATION_GATHER for its stream",
+		                     op->name);
 	return op->traits & HG__BATCH ? hg__graph_batch(graph, &ptr, &id) : HG_OK;
 }
 

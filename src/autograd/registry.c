@@ -90,6 +90,7 @@ static hg_status check_traits(const struct hg__op *op, char *why)
 	    {HG__BATCH, HG__GRAPH, "BATCH without GRAPH"},
 	    {HG__UNIT_EDGES, HG__TRANSPOSE, "UNIT_EDGES without TRANSPOSE"},
 	    {HG__TILES, HG__UNIT_EDGES, "TILES without UNIT_EDGES"},
+	    {HG__SCATTERS, HG__GRAPH, "SCATTERS without GRAPH"},
 	    {HG__COUNTS_EDGES, HG__GRAPH, "COUNTS_EDGES without GRAPH"},
 	};
 	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)

@@ -107,6 +107,12 @@ struct hg__csr {
 	const struct hg__plan *plan;
 };
 
+/* A graph as a list of edges in any order. All pointers are device memory. */
+struct hg__coo {
+	int64_t rows, cols, m;
+	const int32_t *dst, *src; /* [m] row and column of each edge */
+};
+
 /* Index of entry p in an edge tensor. */
 static inline int64_t hg__edge_of(const struct hg__csr *csr, int64_t p)
 {
@@ -204,6 +210,12 @@ struct hg__weighed {
 HG_NODISCARD hg_status hg__graph_weigh(hg_graph *graph, hg_norm norm, struct hg__weighed *facts);
 /* The same facts, where hg__graph_weigh has made them. All that is not known is infinite. */
 struct hg__weighed hg__graph_weighed(const hg_graph *graph, hg_norm norm);
+/* Whether sums over the neighbours of this graph are scattered from the edges of a list
+ * (HG_AGGREGATION_SCATTER). Such a graph has a list and no CSR, and asking for one is
+ * HG_ERR_UNSUPPORTED. */
+int hg__graph_scatters(const hg_graph *graph);
+/* The list of such a graph, or of its transpose. */
+struct hg__coo hg__graph_coo(const hg_graph *graph, int transposed);
 /* Whether a graph that is refilled keeps its promises: device memory for backend.h's `raise`; NULL
  * for all other graphs. */
 const uint64_t *hg__graph_broken(const hg_graph *graph);

@@ -32,6 +32,14 @@ hg_status hg__graph_keeps(const hg_graph *g, const char *what)
 	           : HG_OK;
 }
 
+hg_status hg__graph_in_rows(const hg_graph *g)
+{
+	return g->scatters ? hg__fail(g->ctx, HG_ERR_UNSUPPORTED,
+	                              "graph: its edges are a list and not in rows, as its stream "
+	                              "scatters; choose HG_AGGREGATION_GATHER for it")
+	                   : HG_OK;
+}
+
 /* The device buffers of a graph; the plans release their own memory. */
 static const size_t buffer_at[] = {
     offsetof(hg_graph, rowptr),        offsetof(hg_graph, col),
@@ -42,7 +50,8 @@ static const size_t buffer_at[] = {
     offsetof(hg_graph, root_col),      offsetof(hg_graph, batch_ptr),
     offsetof(hg_graph, batch_id),      offsetof(hg_graph, place),
     offsetof(hg_graph, weighted_root), offsetof(hg_graph, weighted_inverse),
-    offsetof(hg_graph, bin_first),
+    offsetof(hg_graph, bin_first),     offsetof(hg_graph, dst),
+    offsetof(hg_graph, src),
 };
 #define BUFFERS (sizeof buffer_at / sizeof buffer_at[0])
 
@@ -103,6 +112,18 @@ const int64_t *hg__graph_live(const hg_graph *graph)
 	return graph->changes && ptr ? ptr + graph->batch : NULL;
 }
 
+int hg__graph_scatters(const hg_graph *graph)
+{
+	return graph && graph->scatters;
+}
+
+struct hg__coo hg__graph_coo(const hg_graph *graph, int transposed)
+{
+	const int32_t *const dst = graph->dst.data, *const src = graph->src.data;
+	return (struct hg__coo){graph->rows, graph->cols, graph->m, transposed ? src : dst,
+	                        transposed ? dst : src};
+}
+
 int hg_graph_is_weighted(const hg_graph *graph)
 {
 	return graph && graph->weight.data != NULL;
@@ -113,6 +134,7 @@ hg_status hg__graph_fetch(const hg_graph *g, int need_col, int need_weight,
 {
 	const struct hg__host_csr none = {0};
 	*host = none;
+	HG__TRY(hg__graph_in_rows(g));
 	hg_status status =
 	    hg__buffer_download(g->ctx, &g->rowptr, "graph: host rowptr", &host->rowptr_memory);
 	if (status == HG_OK && need_col)
@@ -140,6 +162,7 @@ hg_status hg_graph_download(hg_graph *g, int64_t *rowptr, int32_t *col, float *w
 	if (!g)
 		return HG_ERR_ARG;
 	const struct hg__backend *b = g->ctx->backend;
+	HG__TRY(hg__graph_in_rows(g));
 	if (rowptr)
 		HG__TRY(b->copy_out(g->ctx, rowptr, g->rowptr.data, g->rowptr.bytes));
 	if (col && g->m)

@@ -37,6 +37,9 @@ struct hg_graph {
 	/* 1: the arrays above lie in the caller's memory and change from run to run (graph_blocks.h),
 	 * so nothing that is missing can be computed from them and kept */
 	int changes;
+	/* 1: the graph is the list `dst`, `src` in the place of a CSR (HG_AGGREGATION_SCATTER) */
+	int scatters;
+	struct hg__buffer dst, src; /* device: int32 [m] */
 	/* device, or NULL: whether the arrays keep what was promised of them (core/refill.h) */
 	const uint64_t *broken;
 
@@ -77,6 +80,8 @@ HG_NODISCARD hg_status hg__graph_new(hg_context *ctx, int64_t rows, int64_t cols
                                      hg_graph **graph);
 /* HG_ERR_UNSUPPORTED for a graph whose arrays change. what: what would be computed from them. */
 HG_NODISCARD hg_status hg__graph_keeps(const hg_graph *graph, const char *what);
+/* HG_ERR_UNSUPPORTED for a graph whose edges are not in rows (HG_AGGREGATION_SCATTER). */
+HG_NODISCARD hg_status hg__graph_in_rows(const hg_graph *graph);
 /* Gives `to` the batch of another graph with the same nodes. */
 HG_NODISCARD hg_status hg__graph_copy_batch(const hg_graph *from, hg_graph *to);
 

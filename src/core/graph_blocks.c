@@ -88,6 +88,8 @@ static struct hg__buffer borrow(void *data, int64_t count, size_t size)
 
 static void borrow_arrays(hg_graph *g, const struct hg__changing *a)
 {
+	g->dst = borrow(a->dst, a->m, sizeof *a->dst);
+	g->src = borrow(a->src, a->m, sizeof *a->src);
 	g->rowptr = borrow(a->rowptr, a->rows + 1, sizeof *a->rowptr);
 	g->col = borrow(a->col, a->m, sizeof *a->col);
 	g->weight = borrow(a->weight, a->m, sizeof *a->weight);
@@ -128,9 +130,10 @@ hg_status hg__graph_of_changing(hg_context *ctx, const struct hg__changing *a,
 		                (long long)a->rows);
 	HG__TRY(hg__graph_new(ctx, a->rows, a->rows, a->m, &g));
 	g->changes = 1;
+	g->scatters = a->scatters;
 	borrow_arrays(g, a);
 	take_facts(g, of, a->count);
-	hg_status status = plan_rows(g, a->rowptr, &g->plan);
+	hg_status status = a->rowptr ? plan_rows(g, a->rowptr, &g->plan) : HG_OK;
 	if (status == HG_OK && a->rowptr_t)
 		status = plan_rows(g, a->rowptr_t, &g->plan_t);
 	if (status < 0) {

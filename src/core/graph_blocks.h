@@ -35,9 +35,14 @@ struct hg__part {
  * on the graph: a batch of a fixed shape. Rows from ptr[count] on have id -1 and belong to no
  * graph. There are more rows than graphs, and not as many as edges, so that a tape tells them apart
  * by their number (autograd/live.c). What is NULL cannot be asked of the graph
- * (HG_ERR_UNSUPPORTED). */
+ * (HG_ERR_UNSUPPORTED).
+ *
+ * scatters 1: the graph is the list dst, src (hg__graph_scatters), in whose order the weights are,
+ * and has no rowptr, col and what belongs to them. */
 struct hg__changing {
 	int64_t rows, m, count;
+	int scatters;
+	int32_t *dst, *src;
 	int64_t *rowptr, *rowptr_t, *ptr;
 	int32_t *col, *col_t, *id;
 	uint32_t *edge_t;

@@ -38,6 +38,7 @@ static hg_status plan_of(const hg_graph *g, int64_t rows, int64_t cols,
 
 hg_status hg__graph_csr(hg_graph *g, struct hg__csr *csr)
 {
+	HG__TRY(hg__graph_in_rows(g));
 	HG__TRY(plan_of(g, g->rows, g->cols, &g->rowptr, &g->col, &g->plan));
 	const struct hg__csr view = {g->rows,     g->cols, g->m,   g->rowptr.data,
 	                             g->col.data, NULL,    g->plan};
@@ -87,6 +88,9 @@ static hg_status check_edge_limit(const hg_graph *g, int need_edge)
 
 hg_status hg__graph_missing(hg_graph *g, int need_edge, size_t *bytes)
 {
+	*bytes = 0;
+	if (g->scatters) /* the list serves both orientations */
+		return HG_OK;
 	HG__TRY(check_edge_limit(g, need_edge));
 	HG__TRY(hg__graph_know(g));
 	const size_t pattern = (size_t)(g->cols + 1) * sizeof(int64_t) +
@@ -117,6 +121,7 @@ static hg_status ensure_transpose(hg_graph *g, int need_edge)
 
 hg_status hg__graph_csr_t(hg_graph *g, int need_edge, struct hg__csr *csr_t)
 {
+	HG__TRY(hg__graph_in_rows(g));
 	HG__TRY(check_edge_limit(g, need_edge));
 	HG__TRY(hg__graph_know(g));
 	HG__TRY(ensure_transpose(g, need_edge));

@@ -16,6 +16,8 @@ enum {
 	LIST_DST,
 	LIST_SRC,
 	LIST_WEIGHT,
+	DST,
+	SRC,
 	ROWPTR,
 	ROWPTR_T,
 	COL,
@@ -103,7 +105,9 @@ static struct hg__part_facts promised_facts(const struct hg__refill *r, int weig
 static hg_status arrays_make(hg_graph_stream *s)
 {
 	const struct hg__refill *r = &s->refill;
-	const int64_t weights = s->config.weighted ? r->edges : 0;
+	const int scatters = s->config.aggregation == HG_AGGREGATION_SCATTER;
+	const int64_t weights = s->config.weighted ? r->edges : 0, list = scatters ? r->edges : 0,
+	              entries = scatters ? 0 : r->edges, ptr = scatters ? 0 : r->rows + 1;
 	const struct {
 		int64_t count;
 		size_t size;
@@ -112,13 +116,16 @@ static hg_status arrays_make(hg_graph_stream *s)
 	                 [LIST_DST] = {r->listed, sizeof(int32_t)},
 	                 [LIST_SRC] = {r->listed, sizeof(int32_t)},
 	                 [LIST_WEIGHT] = {s->config.weighted ? r->listed : 0, sizeof(float)},
-	                 [ROWPTR] = {r->rows + 1, sizeof(int64_t)},
-	                 [ROWPTR_T] = {r->rows + 1, sizeof(int64_t)},
-	                 [COL] = {r->edges, sizeof(int32_t)},
-	                 [COL_T] = {r->edges, sizeof(int32_t)},
-	                 [EDGE_T] = {r->edges, sizeof(uint32_t)},
+	                 [DST] = {list, sizeof(int32_t)},
+	                 [SRC] = {list, sizeof(int32_t)},
+	                 [ROWPTR] = {ptr, sizeof(int64_t)},
+	                 [ROWPTR_T] = {ptr, sizeof(int64_t)},
+	                 [COL] = {entries, sizeof(int32_t)},
+	                 [COL_T] = {entries, sizeof(int32_t)},
+	                 [EDGE_T] = {entries, sizeof(uint32_t)},
 	                 [WEIGHT] = {weights, sizeof(float)},
-	                 [WEIGHT_F16] = {weights, sizeof(hg_half)},
+	                 /* sums that scatter read f32 */
+	                 [WEIGHT_F16] = {scatters ? 0 : weights, sizeof(hg_half)},
 	                 [INVERSE_ROW] = {r->rows, sizeof(float)},
 	                 [INVERSE_COL] = {r->rows, sizeof(float)},
 	                 [ROOT_ROW] = {r->rows, sizeof(float)},
@@ -127,6 +134,7 @@ static hg_status arrays_make(hg_graph_stream *s)
 	                 [ID] = {r->rows, sizeof(int32_t)}};
 	for (int i = 0; i < SCRATCH; i++)
 		HG__TRY(hg__buffer_device(s->ctx, of[i].count, of[i].size, "graph stream", &s->array[i]));
+	s->refill.to.scatters = scatters;
 	size_t bytes = 0;
 	HG__TRY(s->ctx->backend->refill_scratch(s->ctx, r, &bytes));
 	return hg__buffer_device(s->ctx, (int64_t)bytes, 1, "scratch of a graph stream",
@@ -145,6 +153,9 @@ static void arrays_set(hg_graph_stream *s)
 	r->to = (struct hg__changing){.rows = r->rows,
 	                              .m = r->edges,
 	                              .count = 1,
+	                              .scatters = r->to.scatters,
+	                              .dst = s->array[DST].data,
+	                              .src = s->array[SRC].data,
 	                              .rowptr = s->array[ROWPTR].data,
 	                              .rowptr_t = s->array[ROWPTR_T].data,
 	                              .ptr = s->array[PTR].data,
@@ -191,6 +202,8 @@ hg_status hg_graph_stream_create(hg_context *ctx, const hg_graph_stream_config *
 	hg_graph_stream *s = self.data;
 	s->ctx = ctx;
 	s->config = c;
+	if (c.aggregation == HG_AGGREGATION_AUTO)
+		s->config.aggregation = hg__stream_choose(ctx->backend->kind, &c);
 	hg__context_hold(ctx);
 	const hg_status status = stream_make(s);
 	if (status < 0) {
@@ -217,6 +230,11 @@ void hg_graph_stream_free(hg_graph_stream *s)
 hg_graph *hg_graph_stream_graph(const hg_graph_stream *s)
 {
 	return s ? s->graph : NULL;
+}
+
+hg_aggregation hg_graph_stream_aggregation(const hg_graph_stream *s)
+{
+	return s ? s->config.aggregation : HG_AGGREGATION_GATHER;
 }
 
 /* ---- refills ---- */

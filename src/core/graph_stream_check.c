@@ -15,6 +15,16 @@ hg_status hg__stream_check_config(hg_context *ctx, const hg_graph_stream_config 
 		                "graph stream: max_weight is %g, expected a number in (0, 65504], and at "
 		                "least 1 with self loops",
 		                (double)c->max_weight);
+	if ((unsigned)c->aggregation > HG_AGGREGATION_AUTO)
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "graph stream: aggregation is %d, expected one of "
+		                "hg_aggregation",
+		                (int)c->aggregation);
+	if (c->aggregation == HG_AGGREGATION_AUTO && (c->uses < 1 || c->width < 1))
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "graph stream: uses is %lld and width is %lld, expected at least 1 for "
+		                "HG_AGGREGATION_AUTO",
+		                (long long)c->uses, (long long)c->width);
 	return HG_OK;
 }
 
@@ -51,6 +61,13 @@ static hg_status degree_of(hg_context *ctx, const struct hg__refill *r, int tran
                            int64_t node, int64_t *degree)
 {
 	int64_t ends[2] = {0, 0};
+	int32_t counted = 0;
+	if (r->to.scatters) {
+		HG__TRY(ctx->backend->copy_out(ctx, &counted, hg__refill_degrees(r, transposed) + node,
+		                               sizeof counted));
+		*degree = counted;
+		return HG_OK;
+	}
 	const int64_t *ptr = transposed ? r->to.rowptr_t : r->to.rowptr;
 	HG__TRY(ctx->backend->copy_out(ctx, ends, ptr + node, sizeof ends));
 	*degree = ends[1] - ends[0];

@@ -6,6 +6,9 @@
 
 HG_EXTERN_C_BEGIN
 
+/* graph_stream_choose.c: what HG_AGGREGATION_AUTO means on this device. */
+hg_aggregation hg__stream_choose(hg_device device, const hg_graph_stream_config *c);
+
 /* What is wrong with what a stream is asked for, with a list, or with a graph that was made: a
  * status, and the text that tells. */
 

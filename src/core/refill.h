@@ -34,7 +34,8 @@ struct hg__refill_edge {
 	uint64_t broken; /* HG__PROMISES_KEPT, or a word */
 };
 
-/* All pointers are device memory. */
+/* All pointers are device memory. Where `to` scatters, its list is the complete list, and scratch
+ * holds the degrees of rows and then those of columns: int32 [2 * rows]. */
 struct hg__refill {
 	int64_t nodes, listed; /* room of the list */
 	int64_t rows, edges;   /* those of the graph: with padding */
@@ -48,6 +49,15 @@ struct hg__refill {
 	uint64_t *broken;
 	void *scratch; /* refill_scratch bytes */
 };
+
+static inline size_t hg__refill_degree_bytes(const struct hg__refill *r)
+{
+	return 2 * (size_t)r->rows * sizeof(int32_t);
+}
+HG_HD static inline int32_t *hg__refill_degrees(const struct hg__refill *r, int transposed)
+{
+	return (int32_t *)r->scratch + (transposed ? r->rows : 0);
+}
 
 static inline HG_HD int64_t hg__refill_within(int64_t x, int64_t most)
 {

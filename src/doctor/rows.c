@@ -69,6 +69,15 @@ void hg__rows_infer(struct hg__replay *replay)
 hg_status hg__edge_ends(hg_context *ctx, hg_graph *graph, int64_t e, int64_t *row, int64_t *col)
 {
 	struct hg__csr csr;
+	if (hg__graph_scatters(graph)) {
+		const struct hg__coo coo = hg__graph_coo(graph, 0);
+		int32_t ends[2] = {0, 0};
+		HG__TRY(ctx->backend->copy_out(ctx, &ends[0], coo.dst + e, sizeof ends[0]));
+		HG__TRY(ctx->backend->copy_out(ctx, &ends[1], coo.src + e, sizeof ends[1]));
+		*row = ends[0];
+		*col = ends[1];
+		return HG_OK;
+	}
 	HG__TRY(hg__graph_csr(graph, &csr));
 	return hg__csr_ends(ctx, &csr, e, row, col);
 }

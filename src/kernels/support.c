@@ -120,3 +120,28 @@ hg_status hg__spmm_supported(hg_context *ctx, const struct hg__spmm_args *a)
 	                sums[a->accumulate],
 	                hg__has_sum_epilogue(&a->epilogue) ? ", with an epilogue" : "");
 }
+
+static int scatter_sum_fits(const struct hg__scatter_sum_args *a)
+{
+	const struct hg__sum_epilogue *e = &a->epilogue;
+	return a->x.rows == a->coo.cols && a->y.rows == a->coo.rows && a->x.cols == a->y.cols &&
+	       (!a->w.data || (a->w.rows == a->coo.m && a->w.cols == a->heads && a->heads > 0 &&
+	                       a->y.cols % a->heads == 0)) &&
+	       (!e->z.data || (e->z.rows == a->y.rows && e->z.cols == a->y.cols)) &&
+	       (!e->b.data || e->b.cols == a->y.cols);
+}
+
+hg_status hg__scatter_sum_supported(hg_context *ctx, const struct hg__scatter_sum_args *a)
+{
+	const struct hg__mat *const operands[] = {&a->x, &a->w, &a->y, &a->epilogue.z, &a->epilogue.b};
+	HG__TRY(hg__check_operands(ctx, 1, "scatter_sum", HG__FLOATS, operands, 5));
+	HG__TRY(hg__has_number(ctx, "scatter_sum", "activation", a->epilogue.act_drop.act,
+	                       1 + HG__ACT_SUM_EPILOGUES));
+	if (a->y.dtype != a->x.dtype && (a->y.dtype != HG_F32 || hg__has_sum_epilogue(&a->epilogue)))
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
+		                "scatter_sum: X of %s, Y of %s%s; supported are Y of f32 or of X's type, "
+		                "and an epilogue into Y of X's type",
+		                hg_dtype_name(a->x.dtype), hg_dtype_name(a->y.dtype),
+		                hg__has_sum_epilogue(&a->epilogue) ? ", with an epilogue" : "");
+	return hg__check_operands(ctx, scatter_sum_fits(a), "scatter_sum", HG__FLOATS, operands, 5);
+}

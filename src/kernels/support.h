@@ -34,5 +34,10 @@ HG_NODISCARD hg_status hg__has_type(hg_context *ctx, const char *kernel, const c
 struct hg__spmm_args;
 HG_NODISCARD hg_status hg__spmm_supported(hg_context *ctx, const struct hg__spmm_args *a);
 
+/* The same for a sum that scatters. Its shapes are checked, too (HG_ERR_INTERNAL). */
+struct hg__scatter_sum_args;
+HG_NODISCARD hg_status hg__scatter_sum_supported(hg_context *ctx,
+                                                 const struct hg__scatter_sum_args *a);
+
 HG_EXTERN_C_END
 #endif

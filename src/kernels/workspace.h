@@ -17,6 +17,24 @@ static inline size_t hg__staging_bytes(const struct hg__csr *csr, int64_t cols)
 	           : 0;
 }
 
+/* Sums that scatter (kernels.h, scatter_sum): 64-bit integers; then two bits an element, which say
+ * whether a term was +-infinity, and both for NaN, 16 elements a word; then two f32, the largest |X|
+ * and |w|. Rows are padded as those of the result. */
+struct hg__scatter_memory {
+	int64_t lead, words;     /* of a row of the sums, and of their bits */
+	size_t odd, most, bytes; /* where the bits and the two numbers begin, and the end */
+};
+static inline struct hg__scatter_memory hg__scatter_memory(int64_t rows, int64_t cols)
+{
+	struct hg__scatter_memory m;
+	m.lead = hg__leading(cols);
+	m.words = (m.lead + 15) / 16;
+	m.odd = (size_t)(rows * m.lead) * sizeof(int64_t);
+	m.most = m.odd + (size_t)(rows * m.words) * sizeof(uint32_t);
+	m.bytes = m.most + 2 * sizeof(float);
+	return m;
+}
+
 /* Softmax over the edges of a row: a maximum and a sum for each head, with heads padded to whole
  * vectors. */
 static inline size_t hg__softmax_bytes(const struct hg__csr *csr, int64_t heads)

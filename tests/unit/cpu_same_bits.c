@@ -115,6 +115,51 @@ static void run_edges(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 	hg_graph_free(g.graph);
 }
 
+/* The list of the edges in the order of their sources. */
+static void run_scatter(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
+{
+	struct graph g = make_graph(ctx);
+	int32_t *dst = take(EDGES * sizeof *dst);
+	for (int64_t i = 0; i < NODES; i++)
+		for (int64_t p = g.csr.rowptr[i]; p < g.csr.rowptr[i + 1]; p++)
+			dst[p] = (int32_t)i;
+	const struct hg__coo coo = {NODES, NODES, EDGES, g.csr.col, dst};
+	static const int widths[] = {1, 7, 24, 130};
+	for (int w = 0; w < 8; w++) {
+		const int cols = 2 * widths[w % 4], heads = 1 + w / 4;
+		struct hg__mat x = normal(dtype, NODES, cols), y = empty(dtype, NODES, cols),
+		               dot = empty(dtype, EDGES, heads);
+		set(&x, 11, 0, NAN);
+		set(&x, 12, 1, -INFINITY);
+		const float eps = 0.25f;
+		const int64_t step = 9;
+		const struct hg__scatter_sum_args a = {
+		    .coo = coo,
+		    .x = x,
+		    .w = w % 2 ? normal(dtype, EDGES, heads) : (struct hg__mat){0},
+		    .y = y,
+		    .heads = heads,
+		    .row_scale = g.row_scale,
+		    .col_scale = g.col_scale,
+		    .alpha = 0.5f,
+		    .degree = EDGES,
+		    .x_most = w % 4 > 1 ? 8.0f : 0.0f,
+		    .w_most = w % 2 ? 0.0f : 1.0f,
+		    .epilogue = {x,
+		                 normal(dtype, 1, cols),
+		                 -2.0f,
+		                 &eps,
+		                 {w % (1 + HG__ACT_SUM_EPILOGUES), 0.2f, w % 3 ? 0.4f : 0.0f, 77, &step}}};
+		CHECK_OK(k->scatter_sum.run(ctx, &a));
+		keep(&y);
+		CHECK_OK(
+		    k->scatter_dot.run(ctx, &(struct hg__scatter_dot_args){coo, x, x, dot, heads, 0.25f,
+		                                                           g.row_scale, g.col_scale}));
+		keep(&dot);
+	}
+	hg_graph_free(g.graph);
+}
+
 static void run_attention(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
 {
 	struct graph g = make_graph(ctx);
@@ -534,12 +579,19 @@ static void same_bits_everywhere(void)
 		const char *name;
 		case_fn run;
 	} groups[] = {
-	    {"spmm", run_spmm},           {"spmm of ones", run_spmm_ones},
-	    {"spmm_max", run_spmm_max},   {"edges", run_edges},
-	    {"attention", run_attention}, {"elementwise", run_elementwise},
-	    {"sums", run_reductions},     {"norms", run_norms},
-	    {"losses", run_losses},       {"readout", run_readout},
-	    {"optim", run_optim},         {"small layers", run_small_layers},
+	    {"spmm", run_spmm},
+	    {"spmm of ones", run_spmm_ones},
+	    {"spmm_max", run_spmm_max},
+	    {"edges", run_edges},
+	    {"scatter", run_scatter},
+	    {"attention", run_attention},
+	    {"elementwise", run_elementwise},
+	    {"sums", run_reductions},
+	    {"norms", run_norms},
+	    {"losses", run_losses},
+	    {"readout", run_readout},
+	    {"optim", run_optim},
+	    {"small layers", run_small_layers},
 	};
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
 		same_bits(groups[i].name, groups[i].run);

@@ -14,6 +14,21 @@
 
 enum { NODES = 60, EDGES = 400, DEGREE = 40 };
 
+/* How sums run on the streams of a case. */
+static hg_aggregation aggregation;
+static const hg_aggregation aggregations[] = {HG_AGGREGATION_GATHER, HG_AGGREGATION_SCATTER};
+
+/* Two entries of a table of cases, for a function that casts its item and sets `aggregation`. */
+#define BOTH_WAYS(function)                                 \
+	{#function, 0, function, &aggregations[0]},             \
+	{                                                       \
+#function ".scatter", 0, function, &aggregations[1] \
+	}
+static void set_aggregation(const void *item)
+{
+	aggregation = *(const hg_aggregation *)item;
+}
+
 static hg_graph_stream_config config_of(int self_loops, int weighted)
 {
 	hg_graph_stream_config c = HG_GRAPH_STREAM_CONFIG_INIT;
@@ -23,6 +38,7 @@ static hg_graph_stream_config config_of(int self_loops, int weighted)
 	c.self_loops = self_loops;
 	c.weighted = weighted;
 	c.max_weight = 4.0f;
+	c.aggregation = aggregation;
 	return c;
 }
 
@@ -147,6 +163,7 @@ enum { ROOMS = sizeof rooms / sizeof *rooms };
 
 static void every_list_gives_its_graph(void)
 {
+	aggregation = HG_AGGREGATION_GATHER;
 	test_reseed(1);
 	for (int kind = 0; kind < 4 * ROOMS; kind++) {
 		hg_context *ctx = test_context();
@@ -273,6 +290,7 @@ static double loss_of(const struct rig *r)
  * in another order; there the sums of the next test tell. */
 static void one_tape_serves_all_lists(void)
 {
+	aggregation = HG_AGGREGATION_GATHER;
 	test_reseed(2);
 	struct rig r = rig_open(1);
 	const hg_graph_stream_config c = config_of(1, 0);
@@ -353,8 +371,9 @@ static void sums_close(struct sums *s)
  * of at most 16 of them are whole numbers up to 128, sums of 16 such numbers whole numbers up to
  * 2048, and means, which are divided by a power of two, have at most the 11 bits of a half. The
  * rows of padding, whose degrees are others, add up zeros. */
-static void one_tape_sums_all_lists(void)
+static void one_tape_sums_all_lists(const void *item)
 {
+	set_aggregation(item);
 	test_reseed(5);
 	struct rig r = rig_open(1);
 	const hg_graph_stream_config c = config_of(1, 0);
@@ -401,8 +420,9 @@ static void weights_of(const struct rig *r, float *weight, int64_t room)
 
 /* Steps over lists that change, captured where a device captures, have the bits of steps that are
  * queued call by call. */
-static void a_captured_step_serves_all_lists(void)
+static void a_captured_step_serves_all_lists(const void *item)
 {
+	set_aggregation(item);
 	enum { ROOM = 4096, STEPS = 8 };
 	static float weight[2][ROOM];
 	memset(weight, 0, sizeof weight);
@@ -512,8 +532,9 @@ static struct coo list_of(const struct broken *b)
 	return list;
 }
 
-static void a_broken_promise_is_told(void)
+static void a_broken_promise_is_told(const void *item)
 {
+	set_aggregation(item);
 	for (size_t k = 0; k < sizeof broken / sizeof broken[0]; k++) {
 		hg_context *ctx = test_context();
 		const hg_graph_stream_config c = config_of(broken[k].self_loops, broken[k].weighted);
@@ -534,8 +555,9 @@ static void a_broken_promise_is_told(void)
 }
 
 /* Its step changes no weight; the next one, on a good list, does. */
-static void a_step_on_a_broken_promise_is_skipped(void)
+static void a_step_on_a_broken_promise_is_skipped(const void *item)
 {
+	set_aggregation(item);
 	enum { ROOM = 4096 };
 	static float before[ROOM], after[ROOM];
 	for (int eager = 0; eager < 2; eager++)
@@ -593,8 +615,9 @@ static void record_on_both(struct rig *r, hg_graph *other)
 }
 
 /* A step is skipped if any graph of its tape breaks a promise. */
-static void the_promise_of_every_graph_counts(void)
+static void the_promise_of_every_graph_counts(const void *item)
 {
+	set_aggregation(item);
 	test_reseed(6);
 	struct rig r = rig_open(1);
 	const hg_graph_stream_config c = config_of(1, 0);
@@ -620,8 +643,9 @@ static void the_promise_of_every_graph_counts(void)
 }
 
 /* Numbers that a kernel writes may be outside the room, too. */
-static void numbers_outside_the_room_are_told(void)
+static void numbers_outside_the_room_are_told(const void *item)
 {
+	set_aggregation(item);
 	static const int64_t live[][2] = {{NODES + 1, 0}, {-1, 0}, {1, EDGES + 1}, {1, -1}};
 	for (size_t k = 0; k < sizeof live / sizeof live[0]; k++) {
 		hg_context *ctx = test_context();
@@ -673,6 +697,20 @@ static void mistakes_are_refused(void)
 		CHECK_STATUS(hg_graph_stream_create(ctx, &c, &stream), row[k].status);
 		CHECK(!stream);
 	}
+	static const struct {
+		int aggregation;
+		int64_t uses, width;
+	} ways[] = {{-1, 1, 1},
+	            {HG_AGGREGATION_AUTO + 1, 1, 1},
+	            {HG_AGGREGATION_AUTO, 0, 1},
+	            {HG_AGGREGATION_AUTO, 1, 0}};
+	for (size_t k = 0; k < sizeof ways / sizeof ways[0]; k++) {
+		hg_graph_stream_config c = HG_GRAPH_STREAM_CONFIG_INIT;
+		c.aggregation = (hg_aggregation)ways[k].aggregation;
+		c.uses = ways[k].uses;
+		c.width = ways[k].width;
+		CHECK_STATUS(hg_graph_stream_create(ctx, &c, &stream), HG_ERR_ARG);
+	}
 	const hg_graph_stream_config c = config_of(0, 0);
 	const int32_t id[1] = {0};
 	const float one[1] = {1.0f};
@@ -691,11 +729,13 @@ static void mistakes_are_refused(void)
 }
 
 /* Room for one node and for no edges. */
-static void the_smallest_room(void)
+static void the_smallest_room(const void *item)
 {
+	set_aggregation(item);
 	hg_context *ctx = test_context();
 	hg_graph_stream_config c = HG_GRAPH_STREAM_CONFIG_INIT;
 	hg_graph_stream *stream = NULL;
+	c.aggregation = aggregation;
 	for (int self_loops = 0; self_loops < 2; self_loops++) {
 		c.self_loops = self_loops;
 		CHECK_OK(hg_graph_stream_create(ctx, &c, &stream));
@@ -715,14 +755,14 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 	    TEST(every_list_gives_its_graph),
 	    TEST(one_tape_serves_all_lists),
-	    TEST(one_tape_sums_all_lists),
-	    TEST(a_captured_step_serves_all_lists),
-	    TEST(a_broken_promise_is_told),
-	    TEST(a_step_on_a_broken_promise_is_skipped),
-	    TEST(the_promise_of_every_graph_counts),
-	    TEST(numbers_outside_the_room_are_told),
+	    BOTH_WAYS(one_tape_sums_all_lists),
+	    BOTH_WAYS(a_captured_step_serves_all_lists),
+	    BOTH_WAYS(a_broken_promise_is_told),
+	    BOTH_WAYS(a_step_on_a_broken_promise_is_skipped),
+	    BOTH_WAYS(the_promise_of_every_graph_counts),
+	    BOTH_WAYS(numbers_outside_the_room_are_told),
 	    TEST(mistakes_are_refused),
-	    TEST(the_smallest_room),
+	    BOTH_WAYS(the_smallest_room),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

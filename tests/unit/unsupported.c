@@ -136,6 +136,9 @@ static void edge_kernels_refuse_integers(void)
 	REFUSED(&o, sddmm_add, sddmm_add_args, .csr = csr, .a = o.column, .b = o.column,
 	        .e = o.bad_edges);
 	REFUSED(&o, gather, gather_args, .csr = csr, .x = o.column, .z = o.bad_edges, .alpha = 1.0f);
+	REFUSED(&o, scatter_sum, scatter_sum_args, .x = o.bad, .y = o.y, .heads = 1);
+	REFUSED(&o, scatter_sum, scatter_sum_args, .x = o.x, .y = o.half, .heads = 1);
+	REFUSED(&o, scatter_dot, scatter_dot_args, .a = o.x, .b = o.bad, .e = o.edges, .heads = 1);
 	REFUSED(&o, edge_softmax, edge_softmax_args, .csr = csr, .e = o.bad_edges, .p = o.edges);
 	REFUSED(&o, edge_softmax_back, edge_softmax_back_args, .csr = csr, .p = o.edges,
 	        .dp = o.bad_edges, .de = o.edges);
@@ -300,6 +303,8 @@ static void no_other_number_is_called(void)
 		REFUSED(&o, epilogue_back, epilogue_back_args, .y = o.x, .dy = o.z, .dx = o.y,
 		        .act_drop = {.act = end});
 		REFUSED(&o, spmm, spmm_args, .csr = o.csr, .x = o.x, .y = o.y, .heads = 1,
+		        .epilogue = {.act_drop = {.act = sum}});
+		REFUSED(&o, scatter_sum, scatter_sum_args, .x = o.x, .y = o.y, .heads = 1,
 		        .epilogue = {.act_drop = {.act = sum}});
 		REFUSED(&o, pair, pair_args, .pair = (hg__pair)pair, .a = o.x, .b = o.z, .y = o.y);
 		REFUSED(&o, row_reduce, row_reduce_args, .reduce = (hg__row_reduce)row, .x = o.x,

@@ -148,7 +148,7 @@ static const struct hg__about about = {.rows = HG__ROWS_GRAPHS, .sum = sum};
 const struct hg__op hg__op_readout = {
     .name = "readout",
     .words = "sum or mean over the nodes of a graph",
-    .traits = HG__GRAPH | HG__BATCH,
+    .traits = HG__GRAPH | HG__BATCH | HG__SCATTERS,
     .min_in = 1,
     .max_in = 1,
     .same = 1u,

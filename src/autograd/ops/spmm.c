@@ -11,7 +11,8 @@
  *           (d/h); absent: the graph's own weights.  Y: [rows, d], created.
  * Dtypes    X, w, Y: state.  Sums are f32, scaled when the row is complete, and narrowed once.
  *           If the policy asks for f16 arithmetic they are f16, scaled batch by batch, or
- *           naively after the row.
+ *           naively after the row. On a graph that scatters (HG_AGGREGATION_SCATTER) they are
+ *           64-bit integers, whatever the policy.
  * Range     max|Y| <= |alpha| N max|X| (max|w|), or |alpha| max|X| S where the sum of |w| over
  *           the edges of a row is at most S (softmax: 1). N = max over rows of the sum of |r_i
  *           a_ij s_j|, measured on the graph. With w, a_ij = 1, and then N <= D, D, 1, sqrt(D),
@@ -23,6 +24,10 @@
  *           weights, where rows share many neighbours: 4 row degree + 3.
  *           BOTH and IN in f16: s_j X is rounded as well, u16 |s_j X| + 2^-25 for each term; so it
  *           is for WEIGHTED where no factor is above 1.
+ *           On a graph that scatters: "sum narrowed once" with depth 8, whatever the degree, and
+ *           |alpha| r_i D 2^-(s+1) before it is narrowed, with 2^60 < 2^s D max|w| x <= 2^61, D
+ *           the promised degree, x = 65504 in f16 and max|X| in f32 (precision/integer_sum.h); X
+ *           is not rounded first.
  * Gradient  dX[j, c] = alpha s_j * sum over e = (i, j) of w[e, head] r_i dY[i, c]: the same
  *           kernel on the transpose, with r and s exchanged; the range uses column sums. If X is
  *           a parameter (a dense matrix under sparse features), dX stays f32.
@@ -40,6 +45,7 @@
 #include "autograd/ops/edge_sums.h"
 #include "halfgraph/ops_graph.h"
 #include "precision/bound.h"
+#include "precision/integer_sum.h"
 
 enum { X = SPMM_X, W = SPMM_W };
 
@@ -127,6 +133,8 @@ static double col_norm(const struct hg__range *r)
  * one by one matter in a sum. And with s > 1 the scaled feature may not fit f16. */
 static int scale_first(const hg_graph *graph, hg_norm norm, hg_dtype dtype)
 {
+	if (hg__graph_scatters(graph))
+		return 0;
 	return dtype == HG_F32 ? norm != HG_NORM_NONE
 	                       : hg__norm_is_root(norm) && factor_of(graph, norm) <= 1.0;
 }
@@ -139,9 +147,20 @@ static int rounds_first(const struct hg__range *r)
 	return dtype == HG_F16 && scale_first(r->node->graph, attr_of(r->node).norm, dtype);
 }
 
+/* The largest |weight| of a graph that scatters, which its stream promises. */
+static double own_weight(hg_graph *graph)
+{
+	float least = 1.0f, positive = 1.0f;
+	return hg__graph_scatters(graph) && hg__graph_least_weight(graph, &least, &positive) == HG_OK
+	           ? fabs((double)least)
+	           : 1.0;
+}
+
 /* The depth of the sums. Tensor cores may compute those with unit weights. */
 static double depth_of(const struct hg__range *r, double terms)
 {
+	if (hg__graph_scatters(r->node->graph))
+		return 8.0;
 	const int unit = r->shape[X].dtype == HG_F16 && !r->shape[W].present &&
 	                 !hg_graph_is_weighted(r->node->graph);
 	return (unit ? hg__depth_tiles(terms) : terms) + 8.0;
@@ -151,6 +170,22 @@ static double depth_of(const struct hg__range *r, double terms)
 static double entry_of(const struct hg__range *r, double w, double sum)
 {
 	return !r->shape[W].present && hg_graph_is_weighted(r->node->graph) ? sum : w;
+}
+
+/* On a graph that scatters: sums in integers do not run in f16, and their terms are rounded. x and
+ * w: the bounds on |X| and |w|. The kernel measures what is f32, or multiplied by an operand: the
+ * error is the largest where these attain their bounds. */
+static void sum_in_integers(const struct hg__range *r, double degree, double x, double w,
+                            double *largest, struct hg__rounding *rounding)
+{
+	const double most = r->shape[X].dtype == HG_F16 ? hg_dtype_get(HG_F16)->max : x,
+	             all = degree * hg__bound_mul(most, w);
+	if (!hg__graph_scatters(r->node->graph))
+		return;
+	rounding->sums.terms = 0;
+	if (*largest > 0.0)
+		*largest +=
+		    hg__bound_mul(fabs((double)attr_of(r->node).alpha), hg__bound_integer_sum(degree, all));
 }
 
 static struct hg__known range(const struct hg__range *r, struct hg__derivation *how)
@@ -168,6 +203,8 @@ static struct hg__known range(const struct hg__range *r, struct hg__derivation *
 	    /* r_i, s_j <= 1 if there is an operand */
 	    .norm = operand ? fmin(hg__bound_mul(row_norm(r), w), r->in[W].row_sum) : row_norm(r)};
 	struct hg__known out = hg__at_most(hg__bound_edge_sums(&s, r->in[X].largest, &how->rounding));
+	sum_in_integers(r, degree, r->in[X].largest, operand ? w : own_weight(r->node->graph),
+	                &out.largest, &how->rounding);
 	how->rounding.depth = depth_of(r, degree);
 	hg__because(how,
 	            operand ? "|alpha| %.3g x row sums of |w| %.3g x |X| %.3g"
@@ -190,6 +227,8 @@ static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 	                                .factor = factor_of(r->node->graph, attr_of(r->node).norm),
 	                                .norm = hg__bound_mul(col_norm(r), w)};
 	grad->largest[X] = hg__bound_edge_sums(&s, r->dout, &grad->rounding);
+	sum_in_integers(r, degree, r->dout, operand ? w : own_weight(r->node->graph), &grad->largest[X],
+	                &grad->rounding);
 	grad->depth[X] = depth_of(r, degree);
 	if (!operand || r->shape[W].cols == 0)
 		return;
@@ -252,12 +291,39 @@ static hg_status aggregate_of(const struct hg__call *c, int backward, struct hg_
 	return HG_OK;
 }
 
+static hg_status scatter_sum(const struct hg__call *c, int backward, const struct hg__aggregate *a)
+{
+	hg_graph_facts facts = HG_GRAPH_FACTS_INIT;
+	HG__TRY(hg_graph_facts_get(c->node->graph, &facts));
+	struct hg__scatter_sum_args args = {
+	    .coo = backward ? c->coo_t : c->coo,
+	    .x = a->x,
+	    .w = a->w,
+	    .y = a->y,
+	    .heads = a->heads,
+	    .row_scale = a->row_scale,
+	    .col_scale = a->col_scale,
+	    .alpha = a->alpha,
+	    .degree = (double)(backward ? facts.max_col_degree : facts.max_row_degree),
+	    .x_most = a->x.dtype == HG_F16 ? (float)hg_dtype_get(HG_F16)->max : 0.0f,
+	    .w_most = c->node->in[W] >= 0 ? 0.0f : (float)own_weight(c->node->graph),
+	    .overflow = c->overflow};
+	if (a->epilogue)
+		args.epilogue = *a->epilogue;
+	return HG__RUN(c, scatter_sum, &args);
+}
+
+static hg_status sum_edges(const struct hg__call *c, int backward, const struct hg__aggregate *a)
+{
+	return hg__graph_scatters(c->node->graph) ? scatter_sum(c, backward, a) : hg__aggregate(c, a);
+}
+
 hg_status hg__spmm_forward(const struct hg__call *c, const struct hg__sum_epilogue *epilogue)
 {
 	struct hg__aggregate a;
 	HG__TRY(aggregate_of(c, 0, c->in[X], &a));
 	a.epilogue = epilogue;
-	return hg__aggregate(c, &a);
+	return sum_edges(c, 0, &a);
 }
 
 /* The gradient of w: inner products of two rows at each edge. */
@@ -274,6 +340,23 @@ static hg_status dot_of(const struct hg__call *c, struct hg__mat dy,
 	return hg__graph_norm(c->node->graph, attr.norm, &args->row_scale, &args->col_scale);
 }
 
+static hg_status weight_gradient(const struct hg__call *c, struct hg__mat dy)
+{
+	struct hg__sddmm_dot_args args;
+	HG__TRY(dot_of(c, dy, &args));
+	if (!hg__graph_scatters(c->node->graph))
+		return HG__RUN(c, sddmm_dot, &args);
+	const struct hg__scatter_dot_args list = {.coo = c->coo,
+	                                          .a = args.a,
+	                                          .b = args.b,
+	                                          .e = args.e,
+	                                          .heads = args.heads,
+	                                          .scale = args.scale,
+	                                          .row_scale = args.row_scale,
+	                                          .col_scale = args.col_scale};
+	return HG__RUN(c, scatter_dot, &list);
+}
+
 hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy,
                             const struct hg__sum_epilogue *epilogue)
 {
@@ -281,19 +364,17 @@ hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy,
 		struct hg__aggregate a;
 		HG__TRY(aggregate_of(c, 1, dy, &a));
 		a.epilogue = epilogue;
-		HG__TRY(hg__aggregate(c, &a));
+		HG__TRY(sum_edges(c, 1, &a));
 	}
-	if (c->din[W].data) {
-		struct hg__sddmm_dot_args args;
-		HG__TRY(dot_of(c, dy, &args));
-		HG__TRY(HG__RUN(c, sddmm_dot, &args));
-	}
-	return HG_OK;
+	return c->din[W].data ? weight_gradient(c, dy) : HG_OK;
 }
 
 hg_status hg__spmm_sum(const struct hg__call *c, const struct hg__element *e, struct hg__mat dy,
                        struct hg__terms *t)
 {
+	/* the doctor finds the terms of a sum in a CSR */
+	if (hg__graph_scatters(c->node->graph))
+		return HG_OK;
 	if (e->operand != W) {
 		t->over = HG__OVER_EDGES;
 		t->i = e->row;
@@ -409,6 +490,10 @@ void hg__spmm_cost(const struct hg__call *c, struct hg__cost *cost)
 	cost->bytes = gathered * (double)hg_dtype_size(c->in[X].dtype) + hg__mat_bytes(&c->out) +
 	              hg__csr_bytes(&c->csr) + hg__mat_bytes(&c->in[W]);
 	cost->flops = 2.0 * gathered;
+	if (!hg__graph_scatters(c->node->graph))
+		return;
+	/* a destination and a source in the place of a column, and a sum of 8 bytes for each term */
+	cost->bytes += (double)c->csr.m * (double)sizeof(int32_t) + 8.0 * gathered;
 }
 
 static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
@@ -431,7 +516,7 @@ const struct hg__op hg__op_spmm = {
     .name = "spmm",
     .words = "sum over neighbours",
     .traits = HG__LINEAR | HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__TILES | HG__WIDE_SUMS |
-              HG__GUARDS_STORE,
+              HG__GUARDS_STORE | HG__SCATTERS,
     .min_in = 1,
     .max_in = 2,
     .rescaled = 1u << X,

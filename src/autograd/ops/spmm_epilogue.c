@@ -194,8 +194,8 @@ static const struct hg__about about = {
 const struct hg__op hg__op_spmm_epilogue = {
     .name = "spmm_epilogue",
     .words = "sum over neighbours with what follows it",
-    .traits =
-        HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__TILES | HG__RANDOM | HG__GUARDS_STORE,
+    .traits = HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__TILES | HG__RANDOM |
+              HG__GUARDS_STORE | HG__SCATTERS,
     .min_in = 1,
     .max_in = 5,
     .rescaled = 1u << X | 1u << Z,

@@ -28,7 +28,8 @@ static struct complete_list list_in(void *scratch, int64_t edges)
 hg_status hg__cpu_refill_scratch(hg_context *ctx, const struct hg__refill *r, size_t *bytes)
 {
 	(void)ctx;
-	*bytes = (size_t)r->edges * (2 * sizeof(int32_t) + sizeof(int64_t));
+	*bytes = r->to.scatters ? hg__refill_degree_bytes(r)
+	                        : (size_t)r->edges * (2 * sizeof(int32_t) + sizeof(int64_t));
 	return HG_OK;
 }
 
@@ -59,18 +60,33 @@ static void put_weights(const struct hg__refill *r, const int64_t *order)
 	}
 }
 
+static void check_degree(const struct hg__refill *r, int64_t i, int64_t degree,
+                         enum hg__promise promise)
+{
+	if (degree > r->max_degree)
+		least(r->broken, hg__broken_word(promise, i));
+}
+
 static void check_degrees(const struct hg__refill *r, const int64_t *ptr, enum hg__promise promise)
 {
 	const int64_t nodes = hg__refill_within(r->live[0], r->nodes);
 	for (int64_t i = 0; i < nodes; i++)
-		if (ptr[i + 1] - ptr[i] > r->max_degree)
-			least(r->broken, hg__broken_word(promise, i));
+		check_degree(r, i, ptr[i + 1] - ptr[i], promise);
+}
+
+static void put_live(const struct hg__refill *r)
+{
+	const struct hg__changing *to = &r->to;
+	const int64_t nodes = hg__refill_within(r->live[0], r->nodes);
+	to->ptr[0] = 0;
+	to->ptr[1] = nodes;
+	for (int64_t i = 0; i < r->rows; i++)
+		to->id[i] = i < nodes ? 0 : -1;
 }
 
 static void put_nodes(const struct hg__refill *r)
 {
 	const struct hg__changing *to = &r->to;
-	const int64_t nodes = hg__refill_within(r->live[0], r->nodes);
 	struct hg__rounding rounding;
 	hg__rounding_begin(&rounding);
 	hg__degree_inverse(r->rows, to->rowptr, to->inverse_row);
@@ -78,16 +94,54 @@ static void put_nodes(const struct hg__refill *r)
 	hg__degree_inverse(r->rows, to->rowptr_t, to->inverse_col);
 	hg__degree_root(r->rows, to->rowptr_t, to->root_col);
 	hg__rounding_end(&rounding);
-	to->ptr[0] = 0;
-	to->ptr[1] = nodes;
-	for (int64_t i = 0; i < r->rows; i++)
-		to->id[i] = i < nodes ? 0 : -1;
+	put_live(r);
 	check_degrees(r, to->rowptr, HG__PROMISE_IN_DEGREE);
 	check_degrees(r, to->rowptr_t, HG__PROMISE_OUT_DEGREE);
 }
 
+/* ---- a list that stays as it is ---- */
+
+/* The factors of rows or of columns, of which there are `degree`. */
+static void put_factors(int64_t rows, const int32_t *degree, float *inverse, float *root)
+{
+	for (int64_t i = 0; i < rows; i++) {
+		const int64_t ptr[2] = {0, degree[i]};
+		hg__degree_inverse(1, ptr, inverse + i);
+		hg__degree_root(1, ptr, root + i);
+	}
+}
+
+static void put_list(const struct hg__refill *r)
+{
+	const struct hg__changing *to = &r->to;
+	const int64_t nodes = hg__refill_within(r->live[0], r->nodes);
+	int32_t *in = hg__refill_degrees(r, 0), *out = hg__refill_degrees(r, 1);
+	struct hg__rounding rounding;
+	complete(r, &(struct complete_list){.dst = to->dst, .src = to->src});
+	memset(r->scratch, 0, hg__refill_degree_bytes(r));
+	for (int64_t e = 0; e < r->edges; e++) {
+		in[to->dst[e]]++;
+		out[to->src[e]]++;
+	}
+	for (int64_t e = 0; to->weight && e < r->edges; e++)
+		to->weight[e] = hg__refill_edge_at(r, e).weight;
+	hg__rounding_begin(&rounding);
+	put_factors(r->rows, in, to->inverse_row, to->root_row);
+	put_factors(r->rows, out, to->inverse_col, to->root_col);
+	hg__rounding_end(&rounding);
+	put_live(r);
+	for (int64_t i = 0; i < nodes; i++) {
+		check_degree(r, i, in[i], HG__PROMISE_IN_DEGREE);
+		check_degree(r, i, out[i], HG__PROMISE_OUT_DEGREE);
+	}
+}
+
 hg_status hg__cpu_refill(hg_context *ctx, const struct hg__refill *r)
 {
+	if (r->to.scatters) {
+		put_list(r);
+		return HG_OK;
+	}
 	const struct hg__changing *to = &r->to;
 	const struct complete_list list = list_in(r->scratch, r->edges);
 	const struct hg__csr csr = {r->rows, r->rows, r->edges, to->rowptr, to->col, NULL, NULL};

@@ -1,4 +1,4 @@
-/* The arrays of a graph that is refilled (core/refill.h), made in one of two ways (refill.cuh). All
+/* The arrays of a graph that is refilled (core/refill.h), made in one of three ways (refill.cuh). All
  * sizes are those of the room, so the work can be captured. */
 
 #include "kernels/cuda/refill.cuh"
@@ -17,6 +17,10 @@ __global__ void raise_word(const uint64_t *broken, uint64_t raised, uint64_t *wo
 
 hg_status hg__cuda_refill_scratch(hg_context *ctx, const struct hg__refill *r, size_t *bytes)
 {
+	if (r->to.scatters) {
+		*bytes = hg__refill_degree_bytes(r);
+		return HG_OK;
+	}
 	if (!refill_rows_suits(r))
 		return refill_sort_scratch(ctx, r, bytes);
 	*bytes = refill_rows_scratch(r);
@@ -25,6 +29,8 @@ hg_status hg__cuda_refill_scratch(hg_context *ctx, const struct hg__refill *r, s
 
 hg_status hg__cuda_refill(hg_context *ctx, const struct hg__refill *r)
 {
+	if (r->to.scatters)
+		return refill_list(ctx, r);
 	return refill_rows_suits(r) ? refill_rows(ctx, r) : refill_sort(ctx, r);
 }
 

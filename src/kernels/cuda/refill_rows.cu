@@ -58,31 +58,6 @@ rows_memory lay_out(const struct hg__refill &r)
 	return m;
 }
 
-/* What the list in place has. Self loops are edges nodes .. nodes + loops of the complete list, and
- * padding fills the rows from `nodes` on. */
-struct listed {
-	int64_t nodes, edges, loops, padding;
-};
-
-__device__ listed listed_in(const struct hg__refill &r)
-{
-	listed l;
-	l.nodes = hg__refill_within(r.live[0], r.nodes);
-	l.edges = hg__refill_within(r.live[1], r.listed);
-	l.loops = r.self_loops ? l.nodes : 0;
-	l.padding = r.edges - l.edges - l.loops;
-	return l;
-}
-
-/* Self loops and padding in the rows before row i. */
-__device__ int64_t unlisted_before(const struct hg__refill &r, const listed &l, int64_t i)
-{
-	if (i <= l.nodes)
-		return r.self_loops ? i : 0;
-	const int64_t room = (i - l.nodes) * r.max_degree;
-	return l.loops + (room < l.padding ? room : l.padding);
-}
-
 __global__ void clear_counts(const __grid_constant__ struct hg__refill r, int32_t *count)
 {
 	for (int64_t k = global_thread(); k < 2 * counts_of(r); k += global_threads())
