@@ -4,12 +4,14 @@
 
 #include "check.h"
 #include "convert_step.h"
+#include "convert_sums.h"
 #include "edges.h"
 #include "halfgraph/graph_stream.h"
 
 /* hg-bench convert: a list of edges in any order becomes the graph, both orientations and the
- * factors of its normalisations, as it does before each step on a graph that changes; then the same
- * with such a step. The list lies in device memory, so copies are not measured. */
+ * factors of its normalisations, as it does before each step on a graph that changes; or it stays a
+ * list, for sums that scatter. Then sums of both kinds, and steps with and without a conversion
+ * before them. The list lies in device memory, so copies are not measured. */
 
 struct list {
 	int64_t m;
@@ -76,14 +78,21 @@ static hg_status compare(struct bench *b, hg_graph *made, struct check *check)
 	return status;
 }
 
-static hg_status measure_stream(struct bench *b, const struct list *list, hg_graph_stream *stream)
+/* The two ways, in the order of hg_aggregation. */
+enum { GATHER, SCATTER, WAYS };
+static const char *const refilled[WAYS] = {"both orientations", "a list that is scattered"};
+
+static hg_status measure_stream(struct bench *b, const struct list *list, int way,
+                                hg_graph_stream *stream, double *ms)
 {
-	struct result r = result_new("convert", "both orientations", "-");
-	struct check check;
+	struct result r = result_new("convert", refilled[way], "-");
+	struct check check = check_new();
 	HG__TRY(hg_graph_stream_refill(stream, b->csr.rows, list->m, list->dst, list->src, NULL));
 	HG__TRY(hg_graph_stream_check(stream));
 	HG__TRY(measure(b, convert_run, stream, &r.ms));
-	HG__TRY(compare(b, hg_graph_stream_graph(stream), &check));
+	if (way == GATHER)
+		HG__TRY(compare(b, hg_graph_stream_graph(stream), &check));
+	*ms = r.ms.median;
 	char note[64] = "";
 	if (list->m)
 		snprintf(note, sizeof note, "%.1f ps an edge and orientation",
@@ -95,32 +104,43 @@ static hg_status measure_stream(struct bench *b, const struct list *list, hg_gra
 	return HG_OK;
 }
 
-hg_status bench_convert(struct bench *b)
+static hg_status stream_new(struct bench *b, hg_aggregation aggregation, hg_graph_stream **stream)
 {
 	hg_graph_facts facts = HG_GRAPH_FACTS_INIT;
 	hg_graph_stream_config config = HG_GRAPH_STREAM_CONFIG_INIT;
-	hg_graph_stream *stream = NULL;
-	struct list list = {.m = 0};
-	if (b->csr.rows != b->csr.cols || b->csr.rows == 0) {
-		report_absent(b, "convert", "both orientations", "the graph is not square, or empty");
-		return HG_OK;
-	}
 	HG__TRY(hg_graph_facts_get(b->graph, &facts));
 	config.nodes = b->csr.rows;
 	config.edges = b->csr.m;
 	config.max_degree =
 	    facts.max_row_degree > facts.max_col_degree ? facts.max_row_degree : facts.max_col_degree;
 	config.max_degree += config.max_degree == 0;
-	hg_status status = hg_graph_stream_create(b->ctx, &config, &stream);
-	if (status == HG_OK)
-		status = list_new(&list, b->csr.m) ? list_edges(b, &list) : HG_ERR_NOMEM;
-	if (status == HG_OK)
-		status = measure_stream(b, &list, stream);
+	config.aggregation = aggregation;
+	return hg_graph_stream_create(b->ctx, &config, stream);
+}
+
+hg_status bench_convert(struct bench *b)
+{
+	hg_graph_stream *stream[WAYS] = {NULL, NULL};
+	struct list list = {.m = 0};
+	double ms[WAYS] = {0.0, 0.0};
+	if (b->csr.rows != b->csr.cols || b->csr.rows == 0) {
+		report_absent(b, "convert", "both orientations", "the graph is not square, or empty");
+		return HG_OK;
+	}
+	hg_status status = list_new(&list, b->csr.m) ? list_edges(b, &list) : HG_ERR_NOMEM;
+	for (int way = GATHER; status == HG_OK && way < WAYS; way++)
+		status = stream_new(b, (hg_aggregation)way, &stream[way]);
+	for (int way = GATHER; status == HG_OK && way < WAYS; way++)
+		status = measure_stream(b, &list, way, stream[way], &ms[way]);
 	for (int p = 0; status == HG_OK && p < b->options.policies; p++) {
 		b->policy = &b->options.policy[p];
-		status = b->classes < 2 || b->features < 1 ? HG_OK : convert_step(b, stream);
+		status = convert_sums(b, stream[GATHER], stream[SCATTER], ms[GATHER] - ms[SCATTER]);
+		for (int way = GATHER; way < WAYS && b->classes >= 2 && b->features >= 1; way++)
+			if (status == HG_OK)
+				status = convert_step(b, stream[way]);
 	}
 	list_free(&list);
-	hg_graph_stream_free(stream);
+	hg_graph_stream_free(stream[SCATTER]);
+	hg_graph_stream_free(stream[GATHER]);
 	return status;
 }

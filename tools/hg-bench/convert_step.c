@@ -107,11 +107,13 @@ static hg_status row(struct bench *b, struct model *m, const char *variant, run_
 hg_status convert_step(struct bench *b, hg_graph_stream *stream)
 {
 	struct model m = {.stream = stream, .loss = HG_NONE};
+	const int scatters = hg_graph_stream_aggregation(stream) == HG_AGGREGATION_SCATTER;
 	hg_status status = model_make(b, &m);
 	if (status == HG_OK)
-		status = row(b, &m, "a step of gcn", step_run);
+		status = row(b, &m, scatters ? "a step of gcn, scattered" : "a step of gcn", step_run);
 	if (status == HG_OK)
-		status = row(b, &m, "refill and a step of gcn", refill_and_step_run);
+		status = row(b, &m, scatters ? "refill and step, scattered" : "refill and a step of gcn",
+		             refill_and_step_run);
 	model_free(&m);
 	return status;
 }

@@ -117,8 +117,8 @@ static const struct tool_option table[] = {
      "a synthetic graph (below) or a dataset's graph (tiny; step: cora-like)", AT(graph), TOOL_TEXT,
      .offer_names = graph_names},
     {"--features", "LIST",
-     "widths over all heads (32,64,128; attention: 64,128); epoch, step, convert and gemm: of the "
-     "input (the graph's own)",
+     "widths over all heads (32,64,128; attention: 64,128), convert: of its sums; epoch, step, "
+     "convert and gemm: of the input (the graph's own)",
      AT(features), .read = list_read, .low = 1, .high = 1 << 16, .count = AT(widths),
      .only = "spmm sddmm gemm attention epoch step convert ops"},
     {"--heads", "LIST",
