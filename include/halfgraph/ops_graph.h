@@ -21,7 +21,8 @@ HG_EXTERN_C_BEGIN
  *
  * Shapes    X [cols, d], w [m, h] with h dividing d, Y [rows, d].
  * Dtypes    X, w, Y: state. The sum runs in f32 and is scaled when the row is complete; or in f16,
- *           as hg_policy.accumulate says.
+ *           as hg_policy.accumulate says. On a graph stream that scatters it runs in 64-bit
+ *           integers.
  * Range     max|Y| <= |alpha| N max|X| max|w|, N the largest sum of |r_i a_ij s_j| in a row, which
  *           hg_graph_facts_get returns. |alpha| max|X| S where the weights of a row are known to
  *           sum to S at most (1 after hg_edge_softmax). For WEIGHTED and WEIGHTED_MEAN N is
@@ -29,7 +30,9 @@ HG_EXTERN_C_BEGIN
  *           weight is negative. Their factors may be above 1, and then sums in f16 are not proved.
  * Error     A sum of depth (row degree + 3), then narrowed. On a GPU, f16 with unit weights, where
  *           rows share many neighbours: 4 (row degree) + 3. BOTH and IN in f16, and WEIGHTED where
- *           no factor is above 1, add u16 |s_j X| per term.
+ *           no factor is above 1, add u16 |s_j X| per term. On a graph stream that scatters: depth
+ *           8 for every degree, and |alpha| r_i D^2 2^-61 max|w| x more, with D the promised degree
+ *           and x = 65504 in f16, max|X| in f32.
  * Gradient  dX[j,c] = alpha s_j * sum over edges e = (i, j) of w[e, head] r_i dY[i,c], the same
  *           kernel on the transpose;  dw[e,k] = alpha r_i s_j * sum over c in head k of
  *           dY[i,c] X[j,c].

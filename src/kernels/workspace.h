@@ -18,8 +18,8 @@ static inline size_t hg__staging_bytes(const struct hg__csr *csr, int64_t cols)
 }
 
 /* Sums that scatter (kernels.h, scatter_sum): 64-bit integers; then two bits an element, which say
- * whether a term was +-infinity, and both for NaN, 16 elements a word; then two f32, the largest |X|
- * and |w|. Rows are padded as those of the result. */
+ * whether a term was +-infinity, and both for NaN, 16 elements a word; then two f32, the largest
+ * |X| and |w|. Rows are padded as those of the result. */
 struct hg__scatter_memory {
 	int64_t lead, words;     /* of a row of the sums, and of their bits */
 	size_t odd, most, bytes; /* where the bits and the two numbers begin, and the end */

@@ -6,10 +6,10 @@
  *
  *     sum of |rint(2^s x_k)| <= 2^s most + k/2 <= 2^61 + 2^61 < 2^63   for k <= 2^62 terms.
  *
- * Each term is rounded by up to 1/2, so the sum is off by at most k 2^-(s+1). Since 2^60 < 2^s most,
- * that is less than k most 2^-61. With most = k x this is k^2 x 2^-61, where the bound of a sum in
- * f32 of k terms of size x' is k^2 x' 2^-24. So integers are at least as exact down to x' = 2^-37 x:
- * for halves, where x is 65504, down to 2^-21, which is 8 times the smallest half. */
+ * Each term is rounded by up to 1/2, so the sum is off by at most k 2^-(s+1). Since
+ * 2^60 < 2^s most, that is less than k most 2^-61. With most = k x this is k^2 x 2^-61, where the
+ * bound of a sum in f32 of k terms of size x' is k^2 x' 2^-24. So integers are at least as exact
+ * down to x' = 2^-37 x: for halves, where x is 65504, down to 2^-21, 8 times the smallest half. */
 #ifndef HG_PRECISION_INTEGER_SUM_H
 #define HG_PRECISION_INTEGER_SUM_H
 

@@ -1,6 +1,6 @@
 /* Graph streams that scatter (HG_AGGREGATION_SCATTER): sums of the edges of a list in any order,
  * against sums in f64 and against streams that gather, with the bits of every other order; terms
- * that are not finite; the gradient of edge weights; what such a stream saves and what it refuses. */
+ * that are not finite; the gradient of edge weights; what such a stream saves and refuses. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,8 +251,8 @@ static double factor(hg_norm norm, const struct complete *all, int64_t node, int
 
 /* A sum with its bounds: that of scattering, whatever the order, and that of gathering. With terms
  * rounded to whole multiples of 2^-s, each is off by at most half of that, and 2^-s is at most
- * 2^-60 times the bound on a sum of D terms (core/graph_stream.h). Seven roundings: of r, s, w s, of
- * alpha r, their product with the sum, the sum, and one to spare. */
+ * 2^-60 times the bound on a sum of D terms (precision/integer_sum.h). Seven roundings: of r, s,
+ * w s, alpha r, its product with the sum, the sum, and one to spare. */
 struct expected {
 	double y, scatter, gather;
 };
@@ -573,7 +573,7 @@ static void ops_on_rows_are_refused(void)
 	rig_close(&r);
 }
 
-/* AUTO chooses by the work on a list: more sums and columns speak for rows, and no work for none. */
+/* AUTO chooses by the work on a list: more sums and more columns speak for rows. */
 static void auto_chooses(void)
 {
 	hg_context *ctx = test_context();

@@ -1,5 +1,5 @@
-/* The epilogue of an aggregation (struct hg__sum_epilogue), applied in f32 to the sums of a row before
- * they are narrowed. */
+/* The epilogue of an aggregation (struct hg__sum_epilogue), applied in f32 to the sums of a row
+ * before they are narrowed. */
 #ifndef HG_KERNELS_CPU_SUM_EPILOGUE_H
 #define HG_KERNELS_CPU_SUM_EPILOGUE_H
 

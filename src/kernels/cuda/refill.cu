@@ -1,5 +1,5 @@
-/* The arrays of a graph that is refilled (core/refill.h), made in one of three ways (refill.cuh). All
- * sizes are those of the room, so the work can be captured. */
+/* The arrays of a graph that is refilled (core/refill.h), made in one of three ways (refill.cuh).
+ * All sizes are those of the room, so the work can be captured. */
 
 #include "kernels/cuda/refill.cuh"
 #include "kernels/overflow.h"

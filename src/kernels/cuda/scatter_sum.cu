@@ -5,8 +5,8 @@
  *     scatter_dot   E[e, k] = scale r_i s_j sum over c in head k of A[i, c] B[j, c]
  *
  * A group of threads takes an edge, each of them a pack of columns, and adds its terms to the sums
- * of row i by reductions of 64-bit integers, which do not return what was there. The sums are zeroed
- * before and narrowed behind, each in one pass. */
+ * of row i by reductions of 64-bit integers, which do not return what was there. The sums are
+ * zeroed before and narrowed behind, each in one pass. */
 
 #include "kernels/cuda/map.cuh"
 #include "kernels/cuda/sum_epilogue.cuh"
@@ -20,8 +20,8 @@ using word64 = unsigned long long; /* the type that 64-bit atomics need; sums ma
 /* Terms from here on are no integers. */
 constexpr double LEAST_ODD = 0x1p62;
 
-/* The sums (kernels/workspace.h). Those of a pack lie as many sums apart as a row has packs, so that
- * neighbouring threads, which have neighbouring packs, reduce to neighbouring addresses. */
+/* The sums (kernels/workspace.h). Those of a pack lie as many sums apart as a row has packs, so
+ * that neighbouring threads, which have neighbouring packs, reduce to neighbouring addresses. */
 struct sums {
 	word64 *sum;
 	unsigned *odd, *most;
