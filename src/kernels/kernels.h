@@ -155,8 +155,8 @@ struct hg__sddmm_add_back_args {
  *     Y[i, c] = alpha r_i * sum over edges e = (i, j) of the list of w[e, head of c] s_j X[j, c]
  *
  * and then the epilogue, as in hg__spmm_args. It takes no accumulation: terms are added as 64-bit
- * integers, rint(2^s w s_j x), with s from `most` (precision/integer_sum.h), so that the bits
- * depend neither on the order of the list nor on the device. w s_j is rounded to f32, its product
+ * integers, rint(2^s w s_j x), so that the bits of a sum depend neither on the order of the list
+ * nor on the device (precision/integer_sum.h). w s_j is rounded to f32, its product
  * with x and 2^s is exact, and so is the sum. It is rounded to f32 once, multiplied by narrow(alpha
  * r_i), and goes through the epilogue to the store.
  *

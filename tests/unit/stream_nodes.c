@@ -206,8 +206,8 @@ static double norm_of(const float *x, const float *minus)
 /* A CPU that gathers adds the rows of both in the same order, so the bits are the same. A GPU cuts
  * them into other pieces, and what scatters adds integers: as in batches_padded.c, each of the S
  * tensors of a pass is stored with one rounding u behind sums of at most k terms, so each side is
- * to first order within S (u + k 2^-24) of exact
- * arithmetic, where no op makes a relative error larger, and the two within twice that. */
+ * to first order within S (u + k 2^-24) of exact arithmetic, where no op makes a relative error
+ * larger, and the two within twice that. */
 static void check_same(const struct side *s, hg_aggregation aggregation, const struct outcome *a,
                        const struct outcome *b, const char *what)
 {

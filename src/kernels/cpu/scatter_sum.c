@@ -149,16 +149,16 @@ hg_status HG__CPU(scatter_sum)(hg_context *ctx, const struct hg__scatter_sum_arg
 	HG__TRY(hg__workspace(ctx, job.at.bytes, &memory));
 	const double x = (double)(a->x_most > 0.0f ? a->x_most : largest(ctx, &a->x)),
 	             w = (double)(a->w_most > 0.0f ? a->w_most : largest(ctx, &a->w));
-	const int scale = hg__integer_scale(a->degree * x * w),
-	          threads = hg__team(ctx, (a->coo.m + a->y.rows) * a->y.cols);
+	const int scale = hg__integer_scale(a->degree * x * w);
+	const int team = hg__team(ctx, (a->coo.m + a->y.rows) * a->y.cols);
 	job.sum = memory;
 	job.odd = (uint32_t *)(void *)((char *)memory + job.at.odd);
 	job.up = ldexp(1.0, scale);
 	job.down = ldexp(1.0, -scale);
 	job.epilogue = hg__sum_epilogue_of(&a->epilogue, a->y.cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-	for (int t = 0; t < threads; t++)
-		sum_rows(&job, a->y.rows * t / threads, a->y.rows * (t + 1) / threads);
+#pragma omp parallel for num_threads(team) schedule(static)
+	for (int t = 0; t < team; t++)
+		sum_rows(&job, a->y.rows * t / team, a->y.rows * (t + 1) / team);
 	return HG_OK;
 }
 

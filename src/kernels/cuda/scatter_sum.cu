@@ -28,6 +28,7 @@ struct sums {
 	int64_t lead, words;
 	double bound; /* degree, times x_most and w_most where they are given */
 	bool measures_x, measures_w;
+	int fixed; /* s, where nothing is measured */
 
 	template <int W> __device__ word64 *at(int64_t row, int64_t col, int i) const
 	{
@@ -35,11 +36,19 @@ struct sums {
 	}
 	__device__ int scale() const
 	{
+		if (!measures_x && !measures_w)
+			return fixed;
 		const double x = measures_x ? static_cast<double>(__uint_as_float(most[0])) : 1.0,
 		             w = measures_w ? static_cast<double>(__uint_as_float(most[1])) : 1.0;
 		return hg__integer_scale(bound * x * w);
 	}
 };
+
+/* 2^s, for the s of sums: far from both ends of the exponents. */
+__device__ double power(int s)
+{
+	return __hiloint2double((1023 + s) << 20, 0);
+}
 
 /* The largest |element| that is finite, as its bits. */
 struct largest {
@@ -86,7 +95,7 @@ struct add_edges {
 	template <int W> __device__ void at(int64_t e, int64_t col) const
 	{
 		const int64_t i = dst[e], j = src[e];
-		const double up = ldexp(1.0, to.scale());
+		const double up = power(to.scale());
 		const float s = col_scale ? col_scale[j] : 1.0f;
 		float v[W];
 		float f = weight(e, col) * s;
@@ -122,7 +131,7 @@ struct put_rows {
 	}
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
-		const double down = ldexp(1.0, -from.scale());
+		const double down = power(-from.scale());
 		const float factor = row_scale ? alpha * row_scale[row] : alpha;
 		float v[W];
 #pragma unroll
@@ -156,6 +165,7 @@ struct sums sums_of(const struct hg__scatter_sum_args *a, const struct hg__scatt
 	s.measures_w = !(a->w_most > 0.0f);
 	s.bound = a->degree * (s.measures_x ? 1.0 : static_cast<double>(a->x_most)) *
 	          (s.measures_w ? 1.0 : static_cast<double>(a->w_most));
+	s.fixed = hg__integer_scale(s.bound);
 	return s;
 }
 
