@@ -22,11 +22,11 @@ struct times {
 	struct time_of scatter, gather, convert;
 };
 
-/* Measured by `hg-bench convert`, which prints these times and where they cross, on two cores of an
- * AVX-512 machine with other work beside it: cora-like, pubmed-like, molecules-4k and powerlaw-2m,
- * 16 to 128 columns. Between these graphs the times of an edge differ by a factor of two to five; a
- * sum that scatters took 1.5 to 20 times as long as one that gathers. So a CPU scatters for one
- * narrow sum on a list, or none. */
+/* From one run of `hg-bench convert`, which prints these times and where they cross, on two cores
+ * of an AVX-512 machine with other work beside it: cora-like, pubmed-like, molecules-4k and
+ * powerlaw-2m, 16 to 128 columns. Between these graphs the times of an edge differ by a factor of
+ * up to seven, and the numbers are chosen by eye between them. A sum that scatters took 1.7 to 26
+ * times as long as one that gathers, so a CPU scatters for one narrow sum on a list, or none. */
 static const struct times cpu = {
     .scatter = {0.0, 15e-9, 0.8e-9}, .gather = {0.0, 5e-9, 0.13e-9}, .convert = {0.0, 8e-9, 0.0}};
 /* Not measured yet. gather: 7.5, 13.2 and 26 ps an edge were measured on an H200 at 32, 64 and 128
