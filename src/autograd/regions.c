@@ -21,8 +21,7 @@ static hg_status add_region(hg_tape *tape, const struct hg__region *region)
 	return HG_OK;
 }
 
-/* Is this entry in a region that has been found? */
-static int is_taken(const struct hg__tape_plan *plan, int64_t k)
+int hg__region_has(const struct hg__tape_plan *plan, int64_t k)
 {
 	int taken = 0;
 	for (int64_t r = 0; r < plan->regions; r++)
@@ -39,7 +38,7 @@ hg_status hg__tape_regions(hg_tape *tape)
 {
 	struct hg__region region;
 	for (int64_t k = tape->recording.entries - 1; k >= 0 && wants_regions(tape); k--) {
-		if (!hg__is_needed(&tape->recording, k) || is_taken(&tape->plan, k))
+		if (!hg__is_needed(&tape->recording, k) || hg__region_has(&tape->plan, k))
 			continue;
 		HG__TRY(hg__region_find(tape, (int32_t)k, &region));
 		if (!region.layers)

@@ -204,6 +204,7 @@ enum trick {
 	KEPT_INSIDE,
 	READ_BETWEEN,
 	READ_BEHIND,
+	TWO_ENDS,
 	TRICKS
 };
 
@@ -238,7 +239,15 @@ static hg_tape *record_trick(struct bench *b, enum trick trick, const hg_tensor 
 			    tape, hg_linear(tape, h, hg_tape_param(tape, param(b, "u", 16, 16)), HG_NONE));
 		if (l == 1 && trick == READ_BEHIND)
 			branch = h;
+		if (l == 1 && trick == TWO_ENDS)
+			branch = h;
 	}
+	if (trick == TWO_ENDS) /* another second layer on the first */
+		branch = hg_relu(
+		    tape,
+		    hg_spmm(tape, b->graph,
+		            hg_linear(tape, branch, hg_tape_param(tape, param(b, "u", 16, 16)), HG_NONE),
+		            HG_NONE, HG_NORM_BOTH, alpha));
 	if (branch.id != HG_NONE.id)
 		h = hg_add(tape, h, branch);
 	compile_loss(b, tape, h, labels);
@@ -258,7 +267,8 @@ static void tricks_change_no_gradient(void)
 	                  {"a small alpha", 0},
 	                  {"kept inside", 2},
 	                  {"read between the layers", 2},
-	                  {"read behind the layers", 2}};
+	                  {"read behind the layers", 2},
+	                  {"two layers on one", 3}};
 	for (int trick = 0; trick < TRICKS; trick++) {
 		struct bench b;
 		struct batch batch = {{0}, 0};

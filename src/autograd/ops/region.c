@@ -221,7 +221,7 @@ hg_status hg__region_find(hg_tape *tape, int32_t last, struct hg__region *region
 		struct hg__spmm_attr spmm;
 		hg_graph *graph = NULL;
 		int batch = 0;
-		if (!match_layer(tape, k, &layer[count], &spmm, &graph))
+		if (hg__region_has(&tape->plan, k) || !match_layer(tape, k, &layer[count], &spmm, &graph))
 			break;
 		HG__TRY(is_batch(graph, &spmm, &batch));
 		const int width = width_with(tape, &layer[count], region->width);
