@@ -49,10 +49,10 @@ enum hg__op_traits {
 	/* both directions are sums of halves over neighbours, or attention, which may use tiles where
 	 * every edge has weight 1 (core/plan_tiles.h); op->staged says which nodes */
 	HG__TILES = 8192u,
-	/* runs on graphs that scatter (core/csr.h, hg__graph_scatters), too */
-	HG__SCATTERS = 65536u,
 	/* the graph's weights say how often an edge counts, so none of them may be negative */
-	HG__COUNTS_EDGES = 16384u
+	HG__COUNTS_EDGES = 16384u,
+	/* runs on graphs that scatter, too (core/csr.h, hg__graph_scatters) */
+	HG__SCATTERS = 65536u
 };
 
 struct hg__shape {
@@ -128,8 +128,7 @@ struct hg__call {
 	unsigned adds; /* bit i: add to din[i] instead of writing it (op->adds) */
 	/* csr_t only with HG__TRANSPOSE on a tape with gradients, or where op->transpose says so */
 	struct hg__csr csr, csr_t;
-	/* on a graph that scatters, in the place of csr and csr_t, which then have sizes and no arrays
-	 */
+	/* of a graph that scatters; csr and csr_t then have sizes alone */
 	struct hg__coo coo, coo_t;
 	const int64_t *batch_ptr;
 	const int32_t *batch_id;

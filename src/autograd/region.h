@@ -8,11 +8,11 @@ HG_EXTERN_C_BEGIN
 
 /* A region: consecutive layers of graph convolution on a batch of small graphs, which one kernel
  * runs forward and one backward (kernels/small_layers.h). The recording keeps the nodes as they
- * are, with their bounds and verdicts. Only their results between the layers are not stored, unless
- * another node reads that of a layer, too; so the plan gives them no memory. All nodes run at one
- * time: forward with the first node of the region, because that of the others reads nothing but X
- * and parameters, and backward with the first that has a gradient, behind all that reads a result
- * of the region.
+ * are, with their bounds and verdicts. Results inside it are not stored, and the plan gives them no
+ * memory, unless a node outside of the region reads the result of a layer, too. All nodes run at
+ * one time. Forward that is when the first of them runs, since X and parameters are all that they
+ * read; backward, when the first that has a gradient runs, which is after the backward of
+ * everything that reads a result of the region.
  *
  * The gradient passes A^T before W^T in each layer, also where the layer aggregates first; and
  * bias, activation and dropout of a layer are not narrowed in between. */
@@ -53,11 +53,11 @@ static inline int32_t hg__region_back(const struct hg__region *region)
  * narrowed there, which the bounds of the recording do not count. A result that the policy guards
  * has no bound that must hold. */
 int hg__region_has_room(const hg_tape *tape, int32_t entry);
-/* regions.c: is this entry in a region that has been found? */
 struct hg__tape_plan;
+/* regions.c: is this entry in a region that has been found? */
 int hg__region_has(const struct hg__tape_plan *plan, int64_t entry);
-/* ops/region.c: the longest region that ends with this entry and has no entry of those that have
- * been found. No layer: there is none. */
+/* ops/region.c: the longest region that ends with this entry and shares no entry with those that
+ * have been found. No layer: there is none. */
 HG_NODISCARD hg_status hg__region_find(hg_tape *tape, int32_t last, struct hg__region *region);
 
 HG_EXTERN_C_END

@@ -11,9 +11,9 @@ static struct hg__mat gradient_of(const hg_tape *tape, int32_t value)
 	           : none;
 }
 
-/* The gradient of a layer's result but for what comes through the next layer; absent if that is
- * all, or if the loss does not reach it. */
-static struct hg__mat gradient_behind(const hg_tape *tape, int32_t value)
+/* The gradient of a layer's result without the part that comes through the next layer; absent if
+ * nothing else contributes to it. */
+static struct hg__mat gradient_from_others(const hg_tape *tape, int32_t value)
 {
 	const struct hg__mat none = {NULL, 0, 0, 0, HG_F16};
 	return value >= 0 && tape->plan.value[value].grad_span >= 0 ? hg__grad_of(tape, value) : none;
@@ -54,7 +54,7 @@ static struct hg__small_layer layer_of(const hg_tape *tape, const struct hg__reg
 	return (struct hg__small_layer){.w = param_of(tape, layer->w),
 	                                .b = param_of(tape, layer->b),
 	                                .y = hg__mat_of(tape, out),
-	                                .dy = gradient_behind(tape, out),
+	                                .dy = gradient_from_others(tape, out),
 	                                .aggregate_first = layer->aggregate_first,
 	                                .act_drop = {.act = layer->end.act,
 	                                             .act_p = layer->end.act_p,

@@ -62,8 +62,8 @@ static void place_node(const struct hg__recording *recording, struct hg__tape_pl
 	plan->value[recording->entry[entry].node.out].inside = 1;
 }
 
-/* The result of layer l is in memory, and its gradient, too, but for what comes through the next
- * layer. */
+/* The result of layer l is in memory. So is its gradient, without the part that comes through the
+ * next layer. */
 static void place_stored(const struct hg__recording *recording, struct hg__tape_plan *plan,
                          const struct hg__region *region, int l)
 {

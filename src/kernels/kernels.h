@@ -165,11 +165,11 @@ struct hg__sddmm_add_back_args {
  *
  * - degree: the most edges of a row. If a row has more of them, its sum may wrap around.
  * - x_most, w_most: bounds on |X| and |w|; 0: those of the operands at hand, which are measured.
- * s_j <= 1. s is that of degree * x_most * w_most.
+ *   s_j <= 1. s is that of degree * x_most * w_most.
  * - w: [m, heads] state or f32, in the order of the list, or absent (1; w_most is 1). heads divides
- * cols.
+ *   cols.
  * - y: of X's type, or f32, with an epilogue of X's type. overflow: checks every element of an f16
- * Y. */
+ *   Y. */
 struct hg__scatter_sum_args {
 	struct hg__coo coo;
 	struct hg__mat x, w, y;

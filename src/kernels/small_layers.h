@@ -34,7 +34,8 @@ static inline int hg__small_width(int64_t most)
  * - inner, result: check the first product and H' for overflow, before they are narrowed. The
  *   number that they record is a NaN where one is found, else INFINITY.
  * - y: [nodes, columns of H'], where H' is stored; absent: it is not.
- * - dy: backward only; the gradient of H' but for what comes through the next layer, or absent: 0.
+ * - dy: backward only; the gradient of H' without the part that comes through the next layer;
+ *   absent: 0.
  * - dw, db: backward only; the gradients, f32, or absent where they are not needed. */
 struct hg__small_layer {
 	struct hg__mat w, b, y, dy;
