@@ -18,7 +18,7 @@ HG_EXTERN_C_BEGIN
  *     2F + 1     after the run, when the caller reads the values it kept
  *
  * The nodes of a region (region.h) have the positions at which its kernels run: forward that of its
- * last node, backward that of the first that has a gradient. */
+ * first node, backward that of the first that has a gradient. */
 
 /* A buffer of the arena. It is in use from position first to position last, both included. */
 enum hg__use {

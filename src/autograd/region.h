@@ -53,12 +53,10 @@ static inline int32_t hg__region_back(const struct hg__region *region)
  * narrowed there, which the bounds of the recording do not count. A result that the policy guards
  * has no bound that must hold. */
 int hg__region_has_room(const hg_tape *tape, int32_t entry);
-struct hg__tape_plan;
-/* regions.c: is this entry in a region that has been found? */
-int hg__region_has(const struct hg__tape_plan *plan, int64_t entry);
-/* ops/region.c: the longest region that ends with this entry and shares no entry with those that
- * have been found. No layer: there is none. */
-HG_NODISCARD hg_status hg__region_find(hg_tape *tape, int32_t last, struct hg__region *region);
+/* ops/region.c: the longest region that ends with this entry and has no entry of which `taken`,
+ * indexed by entry, says that it is in another region. No layer: there is none. */
+HG_NODISCARD hg_status hg__region_find(hg_tape *tape, const char *taken, int32_t last,
+                                       struct hg__region *region);
 
 HG_EXTERN_C_END
 #endif

@@ -21,31 +21,41 @@ static hg_status add_region(hg_tape *tape, const struct hg__region *region)
 	return HG_OK;
 }
 
-int hg__region_has(const struct hg__tape_plan *plan, int64_t k)
+static void take(const struct hg__region *region, char *taken)
 {
-	int taken = 0;
-	for (int64_t r = 0; r < plan->regions; r++)
-		for (int l = 0; l < plan->region[r].layers; l++) {
-			const struct hg__region_layer *layer = &plan->region[r].layer[l];
-			taken |= k == layer->inner || k == layer->product || k == layer->result;
-		}
-	return taken;
+	for (int l = 0; l < region->layers; l++) {
+		const struct hg__region_layer *layer = &region->layer[l];
+		taken[layer->inner] = taken[layer->product] = taken[layer->result] = 1;
+	}
 }
 
 /* From the last entry to the first, so that a region is found from its end and is as long as it can
- * be. */
-hg_status hg__tape_regions(hg_tape *tape)
+ * be. taken: a mark for each entry that is in a region already. */
+static hg_status find_regions(hg_tape *tape, char *taken)
 {
 	struct hg__region region;
-	for (int64_t k = tape->recording.entries - 1; k >= 0 && wants_regions(tape); k--) {
-		if (!hg__is_needed(&tape->recording, k) || hg__region_has(&tape->plan, k))
+	for (int64_t k = tape->recording.entries - 1; k >= 0; k--) {
+		if (!hg__is_needed(&tape->recording, k) || taken[k])
 			continue;
-		HG__TRY(hg__region_find(tape, (int32_t)k, &region));
+		HG__TRY(hg__region_find(tape, taken, (int32_t)k, &region));
 		if (!region.layers)
 			continue;
 		HG__TRY(add_region(tape, &region));
+		take(&region, taken);
 	}
 	return HG_OK;
+}
+
+hg_status hg__tape_regions(hg_tape *tape)
+{
+	const size_t entries = (size_t)tape->recording.entries;
+	void *taken = NULL;
+	if (!wants_regions(tape))
+		return HG_OK;
+	HG__TRY(hg__host_alloc(tape->ctx, entries, 1, "regions", &taken));
+	const hg_status found = find_regions(tape, taken);
+	hg__host_free(tape->ctx, taken, entries);
+	return found;
 }
 
 /* One node of a region. */

@@ -212,7 +212,8 @@ static int most_layers(const hg_tape *tape, int width)
 	                                  : HG__SMALL_LAYERS;
 }
 
-hg_status hg__region_find(hg_tape *tape, int32_t last, struct hg__region *region)
+hg_status hg__region_find(hg_tape *tape, const char *taken, int32_t last,
+                          struct hg__region *region)
 {
 	struct hg__region_layer layer[HG__SMALL_LAYERS];
 	*region = (struct hg__region){.kept = -1};
@@ -221,7 +222,7 @@ hg_status hg__region_find(hg_tape *tape, int32_t last, struct hg__region *region
 		struct hg__spmm_attr spmm;
 		hg_graph *graph = NULL;
 		int batch = 0;
-		if (hg__region_has(&tape->plan, k) || !match_layer(tape, k, &layer[count], &spmm, &graph))
+		if (taken[k] || !match_layer(tape, k, &layer[count], &spmm, &graph))
 			break;
 		HG__TRY(is_batch(graph, &spmm, &batch));
 		const int width = width_with(tape, &layer[count], region->width);
