@@ -12,6 +12,7 @@
 #include "kernels/attention.h"
 #include "kernels/epilogue.h"
 #include "kernels/functions.h"
+#include "kernels/normalise.h"
 #include "kernels/observe.h"
 #include "kernels/optim.h"
 #include "kernels/overflow.h"
@@ -45,6 +46,8 @@ HG_EXTERN_C_BEGIN
  * - sums: f32 [1, cols of C], or absent. It receives the column sums of B, sum over k of B[k, c],
  * which are the gradient of a bias, computed beside that of the weights. It is allowed only where B
  * is not transposed and there is no bias.
+ * - normalise: op applies to the matrix that A stands for (normalise.h). Only where the backend's
+ * gemm_normalises says that it can.
  * - pick: 0 uses the algorithm that the kernel's own rule selects. pick > 0, for measurements, uses
  * the pick-th algorithm that the library proposes; HG_ERR_UNSUPPORTED if there are fewer.
  *
@@ -54,6 +57,7 @@ struct hg__gemm_args {
 	struct hg__mat a, b, c, bias, sums;
 	int trans_a, trans_b, shift;
 	int pick;
+	struct hg__normalise normalise;
 };
 
 /* Aggregation:
@@ -354,7 +358,10 @@ struct hg__head_dot_back_args {
  *
  * live: the number of rows that count, in device memory, so that matrices of one shape may hold
  * batches of different sizes. Rows from *live on do not change the statistics, and there Y is 0. In
- * [0, rows]; NULL: all rows count. */
+ * [0, rows]; NULL: all rows count.
+ *
+ * y: absent means that only the statistics are computed, for kernels that normalise X as they read
+ * it (normalise.h). */
 struct hg__batch_norm_args {
 	struct hg__mat x, gamma, beta, y, mean, rstd, running_mean, running_var;
 	float momentum, eps;

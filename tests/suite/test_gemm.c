@@ -1,14 +1,17 @@
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/backend.h"
+#include "core/buffer.h"
 #include "core/context.h"
 #include "harness.h"
 #include "kernels/kernels.h"
 #include "oracle/num.h"
 
 /* The products of layers on matrices of many rows, for which there are kernels of their own,
- * compared with f64. The padding of every operand is NaN, which must not count. */
+ * compared with f64, also with a batch norm that they compute on the way. The padding of every
+ * operand is NaN, which must not count. */
 
 /* The two short sides of the products: combinations of numbers of packs, of chunks of 32 and of
  * tiles of 64. Beyond 128 the product is cuBLASLt's. */
@@ -47,6 +50,8 @@ static void matrix_free(struct matrix *m)
 struct product {
 	struct matrix a, b, c, bias, sums;
 	int trans_a, trans_b;
+	struct hg__normalise normalise;
+	const float *stands_for; /* what A stands for if it is normalised */
 };
 
 /* Compares element (i, j), a sum that is narrowed once, with f64. */
@@ -54,9 +59,10 @@ static void check_element(const struct product *p, int64_t i, int64_t j)
 {
 	const int64_t lda = p->a.mat.ld, ldb = p->b.mat.ld,
 	              inner = p->trans_a ? p->a.mat.rows : p->a.mat.cols;
+	const float *a = p->stands_for ? p->stands_for : p->a.at;
 	double sum = p->bias.at ? (double)p->bias.at[j] : 0, magnitude = fabs(sum);
 	for (int64_t k = 0; k < inner; k++) {
-		const double term = (double)p->a.at[p->trans_a ? k * lda + i : i * lda + k] *
+		const double term = (double)a[p->trans_a ? k * lda + i : i * lda + k] *
 		                    (double)p->b.at[p->trans_b ? j * ldb + k : k * ldb + j];
 		sum += term;
 		magnitude += fabs(term);
@@ -91,7 +97,8 @@ static void run(hg_context *ctx, struct product *p)
 	                                   .bias = p->bias.mat,
 	                                   .sums = p->sums.mat,
 	                                   .trans_a = p->trans_a,
-	                                   .trans_b = p->trans_b};
+	                                   .trans_b = p->trans_b,
+	                                   .normalise = p->normalise};
 	const int64_t ld = p->c.mat.ld, count = p->c.mat.rows * ld;
 	float *first = calloc((size_t)count, sizeof *first);
 	CHECK_OK(ctx->backend->kernels->gemm.run(ctx, &args));
@@ -177,10 +184,104 @@ static void gradients_of_weights_are_within_their_bound(void)
 	hg_context_free(ctx);
 }
 
+/* ---- products that normalise A ---- */
+
+/* The rows of a matrix of statistics and parameters. */
+enum { MEAN, RSTD, GAMMA, BETA, VECTORS };
+
+static struct hg__mat row_of(const struct matrix *m, int64_t row)
+{
+	struct hg__mat mat = m->mat;
+	mat.data = (float *)mat.data + row * mat.ld;
+	mat.rows = 1;
+	return mat;
+}
+
+/* Stores what A stands for, and has the product normalise A. */
+static struct matrix normalise(hg_context *ctx, struct product *p, const struct matrix *of,
+                               const int64_t *live, int relu)
+{
+	struct matrix stored = matrix_new(ctx, p->a.mat.dtype, p->a.mat.rows, p->a.mat.cols);
+	const struct hg__batch_norm_args args = {.x = p->a.mat,
+	                                         .gamma = row_of(of, GAMMA),
+	                                         .beta = row_of(of, BETA),
+	                                         .y = stored.mat,
+	                                         .mean = row_of(of, MEAN),
+	                                         .rstd = row_of(of, RSTD),
+	                                         .momentum = 0.1f,
+	                                         .eps = 1e-5f,
+	                                         .train = 1,
+	                                         .relu = relu,
+	                                         .live = live};
+	CHECK_OK(ctx->backend->kernels->batch_norm.run(ctx, &args));
+	CHECK_OK(hg_tensor_download(stored.tensor, stored.at, HG_F32));
+	p->normalise = (struct hg__normalise){.mean = args.mean.data,
+	                                      .rstd = args.rstd.data,
+	                                      .gamma = args.gamma.data,
+	                                      .beta = args.beta.data,
+	                                      .live = live,
+	                                      .relu = relu};
+	p->stands_for = stored.at;
+	return stored;
+}
+
+/* The product is within the bound of that of the stored matrix. On a CPU it has the same bits. */
+static void compare_normalised(hg_context *ctx, struct product *p, const int64_t *live, int relu)
+{
+	struct matrix of = matrix_new(ctx, HG_F32, VECTORS, p->a.mat.cols),
+	              stored = normalise(ctx, p, &of, live, relu);
+	const int64_t count = p->c.mat.rows * p->c.mat.ld;
+	float *direct = calloc((size_t)count, sizeof *direct);
+	run(ctx, p);
+	memcpy(direct, p->c.at, (size_t)count * sizeof *direct);
+	p->normalise = (struct hg__normalise){.mean = NULL};
+	const struct matrix x = p->a;
+	p->a = stored;
+	run(ctx, p);
+	for (int64_t i = 0; i < count && ctx->backend->kind == HG_DEVICE_CPU; i++)
+		CHECK(i % p->c.mat.ld >= p->c.mat.cols || direct[i] == p->c.at[i]);
+	p->a = x;
+	free(direct);
+	matrix_free(&stored);
+	matrix_free(&of);
+}
+
+static void normalised_products_are_those_of_stored_norms(void)
+{
+	hg_context *ctx = test_context();
+	int tried = 0;
+	for (int i = 0; i < 4 * PAIRS; i++) {
+		const int64_t n = rows_of(i % PAIRS), k = sides[i % PAIRS][0], d = sides[i % PAIRS][1],
+		              some = n - 100;
+		const int trans = i / PAIRS % 2, relu = i / PAIRS / 2;
+		const hg_dtype dtype = i % 5 ? HG_F16 : HG_F32;
+		if (!ctx->backend->gemm_normalises || !ctx->backend->gemm_normalises(ctx, dtype, n, k, d))
+			continue;
+		tried++;
+		struct hg__buffer live;
+		CHECK_OK(hg__buffer_upload(ctx, 1, sizeof some, &some, "live", &live));
+		test_reseed(300 + (uint64_t)i);
+		struct product p = {
+		    .a = matrix_new(ctx, dtype, n, k),
+		    .b = trans ? matrix_new(ctx, dtype, n, d) : matrix_new(ctx, dtype, k, d),
+		    .c = trans ? matrix_new(ctx, HG_F32, k, d) : matrix_new(ctx, dtype, n, d),
+		    .trans_a = trans};
+		if (i % 3)
+			*(trans ? &p.sums : &p.bias) = matrix_new(ctx, trans ? HG_F32 : dtype, 1, d);
+		compare_normalised(ctx, &p, i % 2 ? live.data : NULL, relu);
+		product_free(&p);
+		hg__buffer_free(ctx, &live);
+	}
+	if (!tried)
+		test_note("the products of this backend do not normalise");
+	hg_context_free(ctx);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {TEST(outputs_are_within_their_bound),
 	                                         TEST(gradients_of_inputs_are_within_their_bound),
-	                                         TEST(gradients_of_weights_are_within_their_bound)};
+	                                         TEST(gradients_of_weights_are_within_their_bound),
+	                                         TEST(normalised_products_are_those_of_stored_norms)};
 	return RUN_TESTS(argc, argv, cases);
 }

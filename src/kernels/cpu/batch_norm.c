@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "kernels/cpu/columns.h"
+#include "kernels/cpu/normalise.h"
 
 struct batch_norm_stats {
 	const struct hg__mat *x, *dy;
@@ -90,25 +91,15 @@ static void running_statistics(const struct hg__batch_norm_args *a)
 	}
 }
 
-/* One row of Y = gamma (X - mean) rstd + beta, then relu. */
-static void batch_norm_row(const struct hg__batch_norm_args *a, int64_t row, const float *mean,
-                           const float *rstd)
+/* One row of Y. */
+static void batch_norm_row(const struct hg__batch_norm_args *a, const struct hg__normalise *norm,
+                           int64_t row)
 {
 	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
 		float xs[HG__WIDTH], ys[HG__WIDTH];
 		const int64_t n = hg__min(HG__WIDTH, a->x.cols - col);
-		const float *x = hg__row(&a->x, row, col, n, xs),
-		            *gamma = (const float *)a->gamma.data + col,
-		            *beta = (const float *)a->beta.data + col;
-		const float *m = mean + col, *s = rstd + col;
 		float *y = hg__row_begin(&a->y, row, col, ys);
-#pragma omp simd
-		for (int64_t c = 0; c < n; c++)
-			y[c] = gamma[c] * ((x[c] - m[c]) * s[c]) + beta[c];
-		if (a->relu)
-#pragma omp simd
-			for (int64_t c = 0; c < n; c++)
-				y[c] = y[c] <= 0.0f ? 0.0f : y[c];
+		hg__normalise_row(norm, col, n, hg__row(&a->x, row, col, n, xs), y);
 		hg__row_put(&a->y, row, col, n, y);
 	}
 }
@@ -131,20 +122,27 @@ size_t HG__CPU(batch_norm_workspace)(const hg_context *ctx, const struct hg__bat
 hg_status HG__CPU(batch_norm)(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
-	HG__TRY(HG__FIT(ctx, hg__same(&a->x, &a->y) && a->mean.data && a->rstd.data, "batch_norm",
-	                &a->x, &a->gamma, &a->beta, &a->y, &a->mean, &a->rstd, &a->running_mean,
-	                &a->running_var));
+	HG__TRY(HG__FIT(ctx, (!a->y.data || hg__same(&a->x, &a->y)) && a->mean.data && a->rstd.data,
+	                "batch_norm", &a->x, &a->gamma, &a->beta, &a->y, &a->mean, &a->rstd,
+	                &a->running_mean, &a->running_var));
 	if (rows == 0)
 		return HG_OK;
 	if (a->train)
 		HG__TRY(batch_statistics(ctx, a));
 	else
 		running_statistics(a);
+	if (!a->y.data)
+		return HG_OK;
 	const int64_t live = hg__live_rows(a->live, &a->x);
+	const struct hg__normalise norm = {.mean = a->mean.data,
+	                                   .rstd = a->rstd.data,
+	                                   .gamma = a->gamma.data,
+	                                   .beta = a->beta.data,
+	                                   .relu = a->relu};
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		if (r < live)
-			batch_norm_row(a, r, a->mean.data, a->rstd.data);
+			batch_norm_row(a, &norm, r);
 		else
 			zero_row(&a->y, r);
 	return HG_OK;

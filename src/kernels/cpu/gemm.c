@@ -2,9 +2,10 @@
  * needs the column sums of B, the kernel colsum computes them.
  *
  * Each piece copies op(B), widened to f32, into strips of HG__STRIP columns that are padded with
- * zeros. A is used in place if it is f32 and not transposed, and otherwise copied, widened, into a
- * panel. C is narrowed once. The division into pieces depends on the shapes alone, and one thread
- * computes a piece, so the bits are the same for any number of threads.
+ * zeros. A is used in place if it is f32, not transposed and not normalised, and otherwise copied
+ * into a panel, widened and normalised. C is narrowed once. The division into pieces depends on the
+ * shapes alone, and one thread computes a piece, so the bits are the same for any number of
+ * threads.
  *
  * Where C has few pieces, k is divided too: `runs` partial sums, each over `run` values of k, are
  * stored in the workspace and then added in order. */
@@ -12,6 +13,7 @@
 #include <math.h>
 #include <omp.h>
 
+#include "kernels/cpu/normalise.h"
 #include "kernels/cpu/tile_skip.h"
 
 /* The blocking. A block of C has at most TALL rows and WIDE columns and uses DEEP of k at a time.
@@ -53,14 +55,21 @@ static struct hg__colsum_args sums_of(const struct hg__gemm_args *a)
 	return (struct hg__colsum_args){.x = a->b, .y = a->sums};
 }
 
+/* Is A copied? */
+static int has_panel(const struct hg__gemm_args *a)
+{
+	return a->trans_a || a->a.dtype == HG_F16 || a->normalise.mean;
+}
+
 /* Sets s to the mn rows and kn columns of op(A) from [m0, k] on: the address, and the distances
  * between rows and between values of k. */
 static void pack_a(const struct job *job, int64_t m0, int64_t mn, int64_t k, int64_t kn,
                    float *panel, struct hg__strip *s)
 {
 	const struct hg__mat *a = &job->a->a;
+	const struct hg__normalise *norm = &job->a->normalise;
 	const int trans = job->a->trans_a;
-	if (!trans && a->dtype == HG_F32) {
+	if (!has_panel(job->a)) {
 		s->a = (const float *)hg__at(a, m0, k);
 		s->row = a->ld;
 		s->step = 1;
@@ -68,10 +77,15 @@ static void pack_a(const struct job *job, int64_t m0, int64_t mn, int64_t k, int
 	}
 	const int64_t rows = trans ? kn : mn, cols = trans ? mn : kn, pitch = hg__whole(cols);
 	for (int64_t r = 0; r < rows; r++) {
-		const float *from = trans ? hg__row(a, k + r, m0, cols, panel + r * pitch)
-		                          : hg__row(a, m0 + r, k, cols, panel + r * pitch);
-		if (from != panel + r * pitch)
-			memcpy(panel + r * pitch, from, (size_t)cols * sizeof(float));
+		const int64_t row = trans ? k + r : m0 + r, col = trans ? m0 : k;
+		float *to = panel + r * pitch;
+		if (norm->mean) {
+			hg__normalised_row(norm, a, row, col, cols, to);
+			continue;
+		}
+		const float *from = hg__row(a, row, col, cols, to);
+		if (from != to)
+			memcpy(to, from, (size_t)cols * sizeof(float));
 	}
 	s->a = panel;
 	s->row = trans ? 1 : pitch;
@@ -120,7 +134,7 @@ static void multiply_block(const struct job *job, int64_t m0, int64_t mn, int64_
 	for (int64_t k = k0; k < k1; k += job->deep) {
 		const int64_t kn = hg__min(job->deep, k1 - k);
 		const struct hg__lines lines = lines_of(job, m0, mn, k, kn);
-		const int sparse = hg__lines_are_sparse(&lines);
+		const int sparse = !job->a->normalise.mean && hg__lines_are_sparse(&lines);
 		struct hg__strip s = {.b = strip, .rows = mn, .depth = kn, .ldc = ld, .add = k > k0};
 		for (int64_t c = 0; c < nn; c += HG__STRIP) {
 			s.cols = (int)hg__min(HG__STRIP, nn - c);
@@ -238,10 +252,9 @@ size_t HG__CPU(gemm_workspace)(const hg_context *ctx, const struct hg__gemm_args
 static hg_status reserve_scratch(hg_context *ctx, struct job *job, int threads)
 {
 	const struct hg__gemm_args *a = job->a;
-	const int panel = a->trans_a || a->a.dtype == HG_F16;
-	job->a_size = !panel       ? 0
-	              : a->trans_a ? job->deep * hg__whole(job->tall)
-	                           : job->tall * hg__whole(job->deep);
+	job->a_size = !has_panel(a) ? 0
+	              : a->trans_a  ? job->deep * hg__whole(job->tall)
+	                            : job->tall * hg__whole(job->deep);
 	job->b_size = job->deep * hg__min(HG__STRIP, hg__whole(job->n));
 	job->scratch_size = job->a_size + job->b_size +
 	                    (a->c.dtype == HG_F16 && job->runs == 1 ? job->tall * job->wide : 0);
