@@ -139,6 +139,8 @@ struct hg__call {
 	/* the number of rows of operand 0 that count, on the device; NULL: all (live.c) */
 	const int64_t *live;
 	struct hg__overflow_flag overflow; /* forward: the guard of the result (HG__GUARDS_STORE) */
+	/* in[0] is what a batch norm reads, and operand 0 what this makes of it (norms.c) */
+	struct hg__normalise normalise;
 	/* in[i] is stored x 2^-shift[i], and out x 2^-shift_out; gradients have no such factor */
 	int shift[HG__MAX_IN], shift_out;
 	/* If this is not NULL, kernels are planned instead of run, and data pointers only say which
@@ -256,6 +258,13 @@ struct hg__op {
 	/* Optional, with HG__TILES: the columns that a sum of `cols` columns stages by tiles; 0 if this
 	 * node has no use for tiles. NULL: every node has, and stages `cols`. */
 	int64_t (*staged)(const struct hg__node *node, hg_mode mode, int64_t cols);
+	/* Optional: the result is what this makes of operand 0, so that a reader can compute it as it
+	 * reads that. Where one does, forward has no result to write (out.data is NULL) but its aux
+	 * values (norms.c). */
+	void (*as_normalised)(const struct hg__call *c, struct hg__normalise *normalise);
+	/* Optional: can both directions of a node with operands of these shapes normalise operand 0 as
+	 * they read it (call->normalise)? NULL: no. */
+	int (*normalises)(const hg_context *ctx, const struct hg__shape *in);
 	/* Sets test input i, valid or deliberately invalid; returns 0 if there are fewer. */
 	int (*sample)(int i, const struct hg__extent *extent, struct hg__sample *sample);
 	void (*cost)(const struct hg__call *c, struct hg__cost *cost);

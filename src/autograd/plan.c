@@ -156,7 +156,7 @@ static void result_spans(const struct hg__recording *recording, struct hg__tape_
 		const unsigned saved = entry->saves & (i < 0 ? HG__SAVE_OUT : HG__SAVE_AUX(i)),
 		               only_back = i < 0 ? 0 : entry->saves & HG__BACK_AUX(i);
 		if (made < 0 || (only_back && !planned->back) || plan->value[made].inside ||
-		    (i >= 0 && planned->region >= 0))
+		    plan->value[made].normalised || (i >= 0 && planned->region >= 0))
 			continue;
 		const struct hg__value *value = &recording->value[made];
 		const int32_t span =
@@ -169,6 +169,18 @@ static void result_spans(const struct hg__recording *recording, struct hg__tape_
 	}
 }
 
+/* Node k computes its operand 0 from what the batch norm that makes it reads, and from what that
+ * has saved, up to this position. */
+static void extend_normalised(const struct hg__recording *recording, struct hg__tape_plan *plan,
+                              const struct hg__value *value, int32_t position)
+{
+	const struct hg__node *norm = &recording->entry[value->node].node;
+	extend_span(plan, plan->value[norm->in[0]].span, position);
+	for (int i = 0; i < HG__MAX_AUX; i++)
+		if (norm->aux[i] >= 0 && !(recording->entry[value->node].saves & HG__BACK_AUX(i)))
+			extend_span(plan, plan->value[norm->aux[i]].span, position);
+}
+
 /* The spans of what node k makes, and how long what it reads must stay. The nodes that make its
  * operands come earlier in the recording, so those spans exist already. */
 static void value_spans(const struct hg__recording *recording, struct hg__tape_plan *plan,
@@ -178,12 +190,19 @@ static void value_spans(const struct hg__recording *recording, struct hg__tape_p
 	const struct hg__node *node = &entry->node;
 	const int32_t at = plan->entry[k].position, back_at = hg__position_back(plan, k);
 	result_spans(recording, plan, k);
-	for (int i = 0; i < node->n_in; i++)
-		if (node->in[i] >= 0 && plan->entry[k].back && plan->entry[k].region < 0 &&
-		    entry->saves & HG__SAVE_IN(i))
+	for (int i = 0; i < node->n_in; i++) {
+		const int saved =
+		    plan->entry[k].back && plan->entry[k].region < 0 && entry->saves & HG__SAVE_IN(i);
+		if (node->in[i] < 0)
+			continue;
+		if (plan->value[node->in[i]].normalised)
+			extend_normalised(recording, plan, &recording->value[node->in[i]],
+			                  saved ? back_at : at);
+		else if (saved)
 			save_operand(recording, plan, k, i, back_at);
-		else if (node->in[i] >= 0)
+		else
 			extend_span(plan, plan->value[node->in[i]].span, at);
+	}
 }
 
 /* The spans of a region: its kernels read X both times, and `kept` is written by the first for the
@@ -358,6 +377,7 @@ hg_status hg__plan_lifetimes(hg_context *ctx, const struct hg__recording *record
 	HG__TRY(begin_plan(ctx, recording, plan));
 	find_alive(recording, plan);
 	hg__place_regions(recording, plan);
+	hg__place_norms(ctx, recording, plan);
 	find_grads(recording, plan);
 	for (int64_t k = 0; k < recording->entries; k++)
 		if (plan->entry[k].alive)

@@ -50,6 +50,9 @@ struct hg__planned_value {
 	/* depends: on a parameter or variable; reaches: the loss; through differentiable operands */
 	int depends, reaches;
 	int grad; /* depends and reaches: a gradient is computed */
+	/* the result of a batch norm that its one reader computes from what the norm reads (norms.c):
+	 * its gradient is stored, it is not */
+	int normalised;
 	/* made and read inside a region: neither it nor its gradient is ever stored */
 	int inside;
 	/* made and read inside a region, and read by other nodes: its gradient in memory is the part
@@ -136,6 +139,9 @@ static inline int32_t hg__last_of(const struct hg__tape_plan *plan, int32_t span
 HG_NODISCARD hg_status hg__tape_regions(hg_tape *tape);
 /* regions.c: sets the positions of the nodes in regions, and which values are inside. */
 void hg__place_regions(const struct hg__recording *recording, struct hg__tape_plan *plan);
+/* norms.c: finds the batch norms whose result is not stored. */
+void hg__place_norms(const hg_context *ctx, const struct hg__recording *recording,
+                     struct hg__tape_plan *plan);
 /* plan.c: which nodes run, which values get a gradient, and how long each buffer lives. */
 HG_NODISCARD hg_status hg__plan_lifetimes(hg_context *ctx, const struct hg__recording *recording,
                                           struct hg__tape_plan *plan);

@@ -119,6 +119,8 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 		hg__print(dy, sizeof dy, "%.3g", tape->plan.value[node->out].gradient[HG__ASSUMED].largest);
 	if (entry->fused_into >= 0)
 		snprintf(note, sizeof note, " (in #%d)", (int)entry->fused_into);
+	else if (planned && tape->plan.value[node->out].normalised)
+		snprintf(note, sizeof note, " (in its reader)");
 	else if (planned && tape->plan.value[node->out].inside)
 		snprintf(note, sizeof note, " (runs with #%d)",
 		         (int)hg__region_first(hg__region_of(&tape->plan, k)));
@@ -228,10 +230,10 @@ static void count_node(const hg_tape *tape, int64_t k, hg_plan_info *info)
 		++*tally[entry->node.verdict];
 	info->casts += (entry->node.op->traits & HG__CASTS) != 0;
 	info->rescaled += entry->node.shift != 0;
-	if (hg__is_float(out->dtype) && !(entry->node.op->traits & HG__LOSS) &&
-	    !tape->plan.value[entry->node.out].inside)
+	const struct hg__planned_value *planned = &tape->plan.value[entry->node.out];
+	if (hg__is_float(out->dtype) && !(entry->node.op->traits & HG__LOSS) && !planned->inside)
 		info->state_bytes +=
-		    hg__value_bytes(out, out->dtype) * (tape->plan.value[entry->node.out].grad ? 2 : 1);
+		    hg__value_bytes(out, out->dtype) * (size_t)(planned->grad + !planned->normalised);
 }
 
 /* How many gradients the backward of a node returns in another type: that of a cast, and those that

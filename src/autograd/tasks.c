@@ -66,7 +66,8 @@ static hg_status build_views(hg_tape *tape)
 	return HG_OK;
 }
 
-static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *call)
+/* The call of a node that reads its operands as they are. */
+static hg_status plain_call(const hg_tape *tape, int64_t k, struct hg__call *call)
 {
 	const struct hg__recording *recording = &tape->recording;
 	const struct hg__node *node = &recording->entry[k].node;
@@ -91,6 +92,21 @@ static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *c
 		call->shift[i] = node->in[i] < 0 ? 0 : recording->value[node->in[i]].shift;
 	call->shift_out = node->shift;
 	return hg__set_graph(&tape->recording, &tape->plan, k, call);
+}
+
+/* If a batch norm makes operand 0 and does not store it (norms.c), the call reads what the norm
+ * reads. */
+static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *call)
+{
+	struct hg__call norm;
+	HG__TRY(plain_call(tape, k, call));
+	const int32_t x = call->node->n_in > 0 ? call->node->in[0] : -1;
+	if (x < 0 || !tape->plan.value[x].normalised)
+		return HG_OK;
+	HG__TRY(plain_call(tape, tape->recording.value[x].node, &norm));
+	call->in[0] = norm.in[0];
+	norm.node->op->as_normalised(&norm, &call->normalise);
+	return HG_OK;
 }
 
 /* Turns the call of a node into its backward call. Of the forward operands only those in `saves`

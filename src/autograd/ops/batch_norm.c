@@ -142,6 +142,16 @@ static hg_status forward(const struct hg__call *c)
 	return HG__RUN(c, batch_norm, &args);
 }
 
+static void as_normalised(const struct hg__call *c, struct hg__normalise *normalise)
+{
+	*normalise = (struct hg__normalise){.mean = hg__mat_row(c->aux[STATISTICS], 0).data,
+	                                    .rstd = hg__mat_row(c->aux[STATISTICS], 1).data,
+	                                    .gamma = c->in[GAMMA].data,
+	                                    .beta = c->in[BETA].data,
+	                                    .live = c->live,
+	                                    .relu = attr_of(c->node).relu};
+}
+
 static hg_status backward(const struct hg__call *c)
 {
 	struct hg__mat none = c->in[X]; /* the shape of a gradient that is not needed */
@@ -229,6 +239,7 @@ const struct hg__op hg__op_batch_norm = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
+    .as_normalised = as_normalised,
     .sample = sample,
     .cost = cost,
     .about = &about,

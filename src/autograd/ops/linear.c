@@ -67,7 +67,8 @@ static hg_status forward(const struct hg__call *c)
 	                                   .b = c->in[W],
 	                                   .c = c->out,
 	                                   .bias = c->in[B],
-	                                   .shift = c->shift[X] - c->shift_out};
+	                                   .shift = c->shift[X] - c->shift_out,
+	                                   .normalise = c->normalise};
 	return HG__RUN(c, gemm, &args);
 }
 
@@ -87,9 +88,16 @@ static hg_status backward(const struct hg__call *c)
 	                                   .c = c->din[W],
 	                                   .sums = through_aux ? c->aux[DB] : c->din[B],
 	                                   .trans_a = 1,
-	                                   .shift = c->shift[X]};
+	                                   .shift = c->shift[X],
+	                                   .normalise = c->normalise};
 	HG__TRY(HG__RUN(c, gemm, &args));
 	return through_aux ? hg__copy_scaled(c, c->aux[DB], 1.0f, c->din[B]) : HG_OK;
+}
+
+static int normalises(const hg_context *ctx, const struct hg__shape *in)
+{
+	return ctx->backend->gemm_normalises &&
+	       ctx->backend->gemm_normalises(ctx, in[X].dtype, in[X].rows, in[X].cols, in[W].cols);
 }
 
 /* b is added without a factor. */
@@ -181,6 +189,7 @@ const struct hg__op hg__op_linear = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
+    .normalises = normalises,
     .sample = sample,
     .cost = cost,
     .about = &about,

@@ -1,0 +1,191 @@
+/* Batch norms whose result is not stored (autograd/norms.c): the product that reads the result
+ * normalises what the norm reads, and gives the bits that it gives with the result in memory. */
+#include <math.h>
+#include <stdio.h>
+
+#include "halfgraph/ops_norm.h"
+#include "unit/tape.h"
+
+enum { ROWS = 700, FEATURES = 21, HIDDEN = 40, CLASSES = 5, NORMS = 2, MOST = 1 << 16 };
+
+/* A model: products with a norm behind all but the last. */
+struct row {
+	const char *what, *policy;
+	hg_mode mode;
+	int relu;    /* behind each norm */
+	int kept;    /* the caller keeps the result of norm 0 */
+	int twice;   /* something else reads that result, too */
+	int dropout; /* behind norm 1 */
+	int large;   /* gamma of norm 0 has no useful bound */
+	/* norms whose result is not stored, on a backend whose products normalise */
+	int normalised;
+};
+
+/* What a run gives: the output, all gradients and the running statistics. */
+struct numbers {
+	int64_t count;
+	size_t arena;
+	int on_cpu;
+	float value[MOST];
+};
+
+static hg_var vector(struct bench *b, hg_tape *tape, const char *name, int k, hg_init init)
+{
+	char full[32];
+	hg_param *made = NULL;
+	snprintf(full, sizeof full, "%s%d", name, k);
+	CHECK_OK(hg_params_add(b->params, full, 1, HIDDEN, init, HG_PARAM_F32, &made));
+	return hg_tape_param(tape, made);
+}
+
+static hg_param *statistics(struct bench *b, const char *name, int k, hg_init init)
+{
+	char full[32];
+	hg_param *made = NULL;
+	snprintf(full, sizeof full, "%s%d", name, k);
+	CHECK_OK(
+	    hg_params_add(b->params, full, 1, HIDDEN, init, HG_PARAM_F32 | HG_PARAM_BUFFER, &made));
+	return made;
+}
+
+static hg_var record_norm(struct bench *b, hg_tape *tape, const struct row *row, int k, hg_var x)
+{
+	const hg_tensor *large = random_tensor(b, HG_F32, 1, HIDDEN, 1.0);
+	const hg_var gamma = row->large && k == 0 ? hg_tape_input(tape, large, "gamma", 1e4)
+	                                          : vector(b, tape, "gamma", k, HG_INIT_ONES),
+	             norm = hg_batch_norm(tape, x, gamma, vector(b, tape, "beta", k, HG_INIT_ZEROS),
+	                                  statistics(b, "running_mean", k, HG_INIT_ZEROS),
+	                                  statistics(b, "running_var", k, HG_INIT_ONES), 0.1f, 1e-5f),
+	             active = row->relu ? hg_relu(tape, norm) : norm;
+	return row->dropout && k == 1 ? hg_dropout(tape, active, 0.5f) : active;
+}
+
+/* stored: the caller keeps the results of all norms, so that they are in memory. */
+static hg_var record(struct bench *b, hg_tape *tape, const struct row *row, hg_var x, int stored)
+{
+	hg_var before = x;
+	for (int k = 0; k <= NORMS; k++) {
+		char w[8], c[8];
+		const int64_t from = k ? HIDDEN : FEATURES, to = k < NORMS ? HIDDEN : CLASSES;
+		snprintf(w, sizeof w, "w%d", k);
+		snprintf(c, sizeof c, "b%d", k);
+		const hg_var bias = k == 1 ? HG_NONE : hg_tape_param(tape, param(b, c, 1, to)),
+		             product = hg_linear(tape, x, hg_tape_param(tape, param(b, w, from, to)), bias);
+		x = k == 1 && row->twice ? hg_add(tape, product, before) : product;
+		if (k < NORMS)
+			before = x = record_norm(b, tape, row, k, x);
+		if (k < NORMS && (stored || (row->kept && k == 0)))
+			hg_tape_keep(tape, x);
+	}
+	return x;
+}
+
+static void append(const hg_tensor *tensor, struct numbers *to)
+{
+	const int64_t n = hg_tensor_rows(tensor) * hg_tensor_cols(tensor);
+	CHECK(to->count + n <= MOST);
+	CHECK_OK(hg_tensor_download(tensor, to->value + to->count, HG_F32));
+	to->count += n;
+}
+
+static void run(struct bench *b, hg_var output, hg_var x, struct numbers *to)
+{
+	CHECK_OK(hg_tape_forward(b->tape));
+	append(hg_tape_value(b->tape, output), to);
+	if (b->tape->plan.trains) {
+		CHECK_OK(hg_tape_backward(b->tape));
+		append(hg_tape_grad(b->tape, x), to);
+	}
+	for (int64_t p = 0; p < hg_params_count(b->params); p++) {
+		hg_param *of = hg_params_at(b->params, p);
+		if (of->flags & HG_PARAM_BUFFER)
+			append(of->master, to);
+		else if (b->tape->plan.trains)
+			append(hg_param_grad(of), to);
+	}
+}
+
+/* The results of norms that have no memory, though they have a gradient. */
+static int normalised_values(const hg_tape *tape)
+{
+	int count = 0;
+	for (int64_t v = 0; v < tape->plan.values; v++) {
+		const struct hg__planned_value *of = &tape->plan.value[v];
+		CHECK(!of->normalised || (of->span < 0 && of->grad == (of->grad_span >= 0)));
+		count += of->normalised;
+	}
+	return count;
+}
+
+static void run_row(const struct row *row, int stored, struct numbers *to)
+{
+	static int32_t label[ROWS];
+	struct bench b;
+	test_reseed(7);
+	bench_open(&b, test_context(), policy_named(row->policy), row->mode);
+	for (int i = 0; i < ROWS; i++)
+		label[i] = (int32_t)test_below(CLASSES);
+	const hg_var x = hg_tape_variable(
+	    b.tape, random_tensor(&b, b.params->policy.state, ROWS, FEATURES, 1.0), "x");
+	hg_var output = record(&b, b.tape, row, x, stored);
+	if (row->mode == HG_TRAIN)
+		output = hg_softmax_xent(
+		    b.tape, output,
+		    hg_tape_input(b.tape, tensor_of(&b, HG_I32, ROWS, 1, label, HG_I32), "labels", -1.0),
+		    HG_NONE);
+	CHECK_MSG(hg_tape_compile(b.tape, output) == HG_OK, "%s: %s", row->what,
+	          hg_context_error(b.ctx));
+	const int expected = stored || !b.ctx->backend->gemm_normalises ? 0 : row->normalised;
+	CHECK_MSG(normalised_values(b.tape) == expected, "%s: %d norms are not stored, expected %d",
+	          row->what, normalised_values(b.tape), expected);
+	*to = (struct numbers){.arena = b.tape->plan.arena_bytes,
+	                       .on_cpu = b.ctx->backend->kind == HG_DEVICE_CPU};
+	run(&b, output, x, to);
+	bench_close(&b);
+}
+
+/* On a GPU the sums of a product may be added in another order: by a rounding of each number and of
+ * what is computed from it, through all layers and back. */
+#define APART (2.0 * 2.0 * 4.0 * (NORMS + 1) * 0x1p-11)
+
+static void compare(const struct row *row)
+{
+	static struct numbers direct, stored;
+	double apart = 0.0, length = 0.0;
+	run_row(row, 0, &direct);
+	run_row(row, 1, &stored);
+	CHECK_EQ_I(direct.count, stored.count);
+	for (int64_t i = 0; i < direct.count; i++) {
+		apart += pow((double)direct.value[i] - (double)stored.value[i], 2.0);
+		length += pow((double)stored.value[i], 2.0);
+	}
+	test_note("%s: %.2g apart; arena %zu bytes, stored %zu", row->what, sqrt(apart / length),
+	          direct.arena, stored.arena);
+	CHECK_MSG(isfinite(length) && length > 0.0 &&
+	              apart <= (direct.on_cpu ? 0.0 : APART * APART * length),
+	          "%s: %.3g apart", row->what, sqrt(apart / length));
+	CHECK(direct.arena <= stored.arena);
+}
+
+static void products_normalise_what_they_read(void)
+{
+	static const struct row rows[] = {
+	    {"fp16, relu", "fp16", HG_TRAIN, 1, 0, 0, 0, 0, 2},
+	    {"fp16, no relu", "fp16", HG_TRAIN, 0, 0, 0, 0, 0, 2},
+	    {"fp32, relu", "fp32", HG_TRAIN, 1, 0, 0, 0, 0, 2},
+	    {"fp32, evaluation", "fp32", HG_EVAL, 1, 0, 0, 0, 0, 2},
+	    {"fp16, evaluation: no bound", "fp16", HG_EVAL, 1, 0, 0, 0, 0, 0},
+	    {"the caller keeps one", "fp16", HG_TRAIN, 1, 1, 0, 0, 0, 1},
+	    {"one is read twice", "fp16", HG_TRAIN, 1, 0, 1, 0, 0, 1},
+	    {"dropout before the product", "fp16", HG_TRAIN, 1, 0, 0, 1, 0, 1},
+	    {"one may overflow", "fp16", HG_TRAIN, 1, 0, 0, 0, 1, 1},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		compare(&rows[i]);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {TEST(products_normalise_what_they_read)};
+	return RUN_TESTS(argc, argv, cases);
+}
