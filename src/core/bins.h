@@ -27,6 +27,11 @@ static inline int64_t hg__bins_most(int64_t rows)
 int64_t hg__bins_cut(int64_t graphs, const int64_t *ptr, int64_t rows, int64_t bins,
                      int32_t *first);
 
+/* Orders graphs so that bins are full: order [graphs] has numbers k of graphs of ptr[k + 1] -
+ * ptr[k] nodes, at most HG__BIN_ROWS each. Those of a bin come to stand side by side, the largest
+ * first. Graphs of one size keep their order. scratch [graphs]. */
+void hg__bins_pack(const int64_t *ptr, int64_t graphs, int64_t *order, int64_t *scratch);
+
 /* Whether a graph is a batch that can have bins: its largest graph fits, and if its arrays change
  * they bring the bins. */
 int hg__graph_has_bins(const hg_graph *graph);

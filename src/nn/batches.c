@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/bins.h"
 #include "core/convert.h"
 #include "core/mat.h"
 #include "core/versioned.h"
@@ -150,6 +151,16 @@ static hg_status dataset_fetch(hg_batches *b, const hg_batches_config *c)
 	return HG_OK;
 }
 
+/* Do all graphs that take part fit in bins? */
+static int fit_bins(const hg_batches *b)
+{
+	const int64_t *ptr = b->ptr.data, *chosen = b->chosen.data;
+	int fit = 1;
+	for (int64_t k = 0; k < b->count; k++)
+		fit &= ptr[chosen[k] + 1] - ptr[chosen[k]] <= HG__BIN_ROWS;
+	return fit;
+}
+
 static hg_status choose(hg_batches *b, const uint8_t *chosen)
 {
 	for (int64_t g = 0; g < b->graphs; g++)
@@ -165,7 +176,9 @@ static hg_status choose(hg_batches *b, const uint8_t *chosen)
 			*at++ = g;
 	memcpy(b->order.data, b->chosen.data, b->order.bytes);
 	b->ordered = HG_BATCHES_IN_ORDER;
-	return HG_OK;
+	return fit_bins(b) ? hg__buffer_host(b->ctx, b->per_batch < b->count ? b->per_batch : b->count,
+	                                     sizeof(int64_t), "batches: packing", &b->packing)
+	                   : HG_OK;
 }
 
 static hg_status batches_fill(hg_batches *b, const hg_batches_config *c)
@@ -209,6 +222,7 @@ void hg_batches_free(hg_batches *b)
 	struct hg__buffer *const buffers[] = {&b->ptr,
 	                                      &b->chosen,
 	                                      &b->order,
+	                                      &b->packing,
 	                                      &b->dense.data,
 	                                      &b->edge.data,
 	                                      &b->stage.rowptr,

@@ -1,6 +1,7 @@
 /* The order of the graphs of a dataset in an epoch, and how it falls into batches. */
 #include <string.h>
 
+#include "core/bins.h"
 #include "core/rng.h"
 #include "nn/batches.h"
 
@@ -28,24 +29,32 @@ static int64_t draw_below(uint64_t key, int64_t position, int64_t epoch, int64_t
 	return (int64_t)((high + (low >> 32)) >> 32);
 }
 
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 void hg__batches_shuffle(const hg_batches *b, int64_t epoch, int64_t *order)
 {
 	const uint64_t key = hg__rng_key(hg__rng_key(b->seed, ORDER_STREAM), 0);
+	const int64_t per_batch = smaller(b->per_batch, b->count);
 	memcpy(order, b->chosen.data, (size_t)b->count * sizeof *order);
 	for (int64_t i = b->count - 1; i > 0 && epoch >= 0; i--) {
 		const int64_t j = draw_below(key, i, epoch, i + 1), aside = order[i];
 		order[i] = order[j];
 		order[j] = aside;
 	}
+	for (int64_t k = 0; k < b->count && b->packing.data && epoch >= 0; k += per_batch)
+		hg__bins_pack(b->ptr.data, smaller(per_batch, b->count - k), order + k, b->packing.data);
 }
 
 const int64_t *hg__batches_of_epoch(hg_batches *b, int64_t epoch, int64_t k, int64_t *graphs)
 {
-	const int64_t first = k * b->per_batch, left = b->count - first;
+	const int64_t first = k * b->per_batch;
 	if (epoch != b->ordered)
 		hg__batches_shuffle(b, epoch, b->order.data);
 	b->ordered = epoch;
-	*graphs = left < b->per_batch ? left : b->per_batch;
+	*graphs = smaller(b->per_batch, b->count - first);
 	return (const int64_t *)b->order.data + first;
 }
 

@@ -3,43 +3,6 @@
 #include "halfgraph/model.h"
 #include "unit/region_rig.h"
 
-/* Bins have all nodes in order, whole graphs of at most HG__BIN_ROWS nodes together, and none has
- * room for the first graph of the next. */
-static void bins_hold_whole_graphs(void)
-{
-	static const int64_t sizes[][8] = {{48, 1, 47, 1, 48, 0, 0, 0},
-	                                   {0, 0, 0, 0, 0, 0, 0, 0},
-	                                   {10, 20, 30, 40, 8, 1, 0, 5},
-	                                   {1, 1, 1, 1, 1, 1, 1, 1},
-	                                   {24, 24, 24, 24, 25, 23, 24, 1}};
-	for (size_t c = 0; c < sizeof sizes / sizeof sizes[0]; c++)
-		for (int64_t padding = 0; padding < 120; padding += 17) {
-			int64_t ptr[9] = {0};
-			int32_t first[64], begins[1024] = {0};
-			for (int k = 0; k < 8; k++)
-				ptr[k + 1] = ptr[k] + sizes[c][k];
-			const int64_t rows = ptr[8] + padding, most = hg__bins_most(rows);
-			CHECK(most + 2 <= 64 && rows < 1024);
-			for (int64_t i = ptr[8]; i <= rows; i++)
-				begins[i] = 1;
-			for (int k = 0; k < 8; k++)
-				begins[ptr[k]] = 1;
-			const int64_t used = hg__bins_cut(8, ptr, rows, most, first);
-			CHECK(first[0] == 0 && first[most + 1] == used && used <= most);
-			for (int64_t k = 0; k < most; k++) {
-				CHECK(first[k + 1] >= first[k] && first[k + 1] - first[k] <= HG__BIN_ROWS);
-				CHECK((first[k + 1] > first[k]) == (k < used) && begins[first[k]]);
-			}
-			CHECK_EQ_I(first[most], rows);
-			for (int64_t k = 0; k + 1 < used; k++) {
-				int64_t end = first[k + 1] + 1;
-				while (!begins[end])
-					end++;
-				CHECK(end - first[k] > HG__BIN_ROWS);
-			}
-		}
-}
-
 /* ---- a run of a model, with regions and op by op ---- */
 
 struct row {
@@ -362,9 +325,9 @@ static void layers_take_no_memory(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(bins_hold_whole_graphs),  TEST(regions_give_what_ops_give),
-	    TEST(gradient_of_x_passes_on), TEST(tricks_change_no_gradient),
-	    TEST(overflow_names_the_node), TEST(layers_take_no_memory),
+	    TEST(regions_give_what_ops_give), TEST(gradient_of_x_passes_on),
+	    TEST(tricks_change_no_gradient),  TEST(overflow_names_the_node),
+	    TEST(layers_take_no_memory),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }
