@@ -7,6 +7,13 @@
 /* X is operand 0, w is operand 1, and struct hg__spmm_attr is the first member of the constants. */
 enum { SPMM_X, SPMM_W };
 
+static inline struct hg__spmm_attr hg__spmm_attr_of(const struct hg__node *node)
+{
+	struct hg__spmm_attr attr;
+	hg__attr_get(node, &attr, sizeof attr);
+	return attr;
+}
+
 HG_NODISCARD hg_status hg__spmm_prepare(const struct hg__call *c);
 void hg__spmm_cost(const struct hg__call *c, struct hg__cost *cost);
 
@@ -21,6 +28,21 @@ HG_NODISCARD hg_status hg__spmm_backward(const struct hg__call *c, struct hg__ma
 HG_NODISCARD hg_status hg__spmm_sum(const struct hg__call *c, const struct hg__element *e,
                                     struct hg__mat dy, struct hg__terms *t);
 
+/* spmm_range.c: the range rules of spmm; are the features of each column scaled before the sum; and
+ * the largest |weight| of a graph that scatters, which its stream promises, 1 of another graph. */
+struct hg__known hg__spmm_range(const struct hg__range *r, struct hg__derivation *how);
+void hg__spmm_range_back(const struct hg__range *r, struct hg__gradients *grad);
+int hg__spmm_scales_first(const hg_graph *graph, hg_norm norm, hg_dtype dtype);
+double hg__spmm_own_weight(hg_graph *graph);
+
+/* spmm_scatter.c: the aggregation of a graph that scatters, and the inner products at its edges. */
+HG_NODISCARD hg_status hg__spmm_scatter_sum(const struct hg__call *c, int backward,
+                                            const struct hg__aggregate *a);
+HG_NODISCARD hg_status hg__spmm_scatter_dot(const struct hg__call *c,
+                                            const struct hg__sddmm_dot_args *of);
+
+/* spmm_sample.c: hg__op.sample of spmm. */
+int hg__spmm_sample(int i, const struct hg__extent *x, struct hg__sample *s);
 /* spmm_epilogue_sample.c: hg__op.sample of spmm_epilogue. */
 int hg__spmm_epilogue_sample(int i, const struct hg__extent *x, struct hg__sample *s);
 
