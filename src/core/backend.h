@@ -31,7 +31,8 @@ struct hg__backend {
 	 * not supported. NULL: HG__SMALL_LAYERS of any width. */
 	int (*small_layers_most)(const hg_context *ctx, int width);
 	/* Can gemm normalise A as it reads it (kernels/normalise.h), for A [rows, k] of this type and a
-	 * B with n columns, and so can the product A^T C? NULL: never. */
+	 * B with n columns; and can linear_back, and take a gradient through a norm behind it? NULL:
+	 * never. */
 	int (*gemm_normalises)(const hg_context *ctx, hg_dtype type, int64_t rows, int64_t k,
 	                       int64_t n);
 	/* Sets ctx->state, ctx->stream and ctx->device_name. */

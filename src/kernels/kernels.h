@@ -337,12 +337,33 @@ struct hg__batch_norm_args {
  *
  * With relu, dY counts where gamma * xhat + beta > 0. That is recomputed exactly as in the forward
  * pass, since X is read anyway; only then is beta needed. shift, mean and rstd are as above. dX is
- * the gradient of X, not of the stored numbers. live: as above; rows from *live on do not count in
- * the sums, and there dX is 0. */
+ * the gradient of X, not of the stored numbers; absent if it is not needed. live: as above; rows
+ * from *live on do not count in the sums, and there dX is 0. has_sums: dgamma and dbeta hold the
+ * sums already, so that they need not be added up. */
 struct hg__batch_norm_back_args {
 	struct hg__mat x, gamma, mean, rstd, dy, dx, dgamma, dbeta, beta;
-	int relu, shift;
+	int relu, shift, has_sums;
 	const int64_t *live;
+};
+/* The gradients of a layer Y = X W + b, with f32 sums:
+ *
+ *     dX = dY W^T,    dW = 2^shift X^T dY,    db = sum over the rows of dY
+ *
+ * X [n, k], W [k, d], dY and dX state; dW state or f32; db f32 [1, d]. dX, dW and db may be absent.
+ *
+ * - normalise: X is what this makes of the matrix at hand (normalise.h). dgamma, dbeta: then the
+ *   gradients of the norm's gamma and beta, f32 [1, k], from dX as it is stored; or absent.
+ * - through: if through.x is there, it is the layer's Y, which a batch norm alone reads. dY is then
+ *   what batch_norm_back would store as dX for these arguments, which have the sums; through.dx is
+ *   absent.
+ *
+ * Where one of these two is there: only if the backend's gemm_normalises says that it can. */
+struct hg__linear_back_args {
+	struct hg__mat x, w, dy, dx, dw, db;
+	int shift;
+	struct hg__normalise normalise;
+	struct hg__mat dgamma, dbeta;
+	struct hg__batch_norm_back_args through;
 };
 /* Layer normalisation: the same along each row; mean, rstd f32 [rows, 1]. */
 struct hg__layer_norm_args {

@@ -10,15 +10,19 @@
 #include "kernels/cpu/columns.h"
 #include "kernels/cpu/normalise.h"
 
-struct batch_norm_stats {
-	const struct hg__mat *x, *dy;
-	const float *mean, *rstd, *gamma, *beta; /* beta: NULL without relu */
+struct batch_norm_sums {
+	const struct hg__mat *x;
+	const float *mean;
+};
+struct batch_norm_gradients {
+	const struct hg__batch_norm_back_args *of;
+	struct hg__normalise norm;
 };
 
 static void sum_x(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum,
                   float *unused)
 {
-	const struct batch_norm_stats *s = env;
+	const struct batch_norm_sums *s = env;
 	(void)unused;
 	for (int64_t r = r0; r < r1; r++) {
 		float scratch[HG__WIDTH];
@@ -34,7 +38,7 @@ static void sum_x(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n
 static void sum_squares(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum,
                         float *unused)
 {
-	const struct batch_norm_stats *s = env;
+	const struct batch_norm_sums *s = env;
 	const float *mean = s->mean + c0;
 	(void)unused;
 	for (int64_t r = r0; r < r1; r++) {
@@ -58,7 +62,7 @@ static hg_status batch_statistics(hg_context *ctx, const struct hg__batch_norm_a
 	            unit = ldexpf(1.0f, a->shift), eps = a->eps / (unit * unit);
 	float *mean = a->mean.data, *rstd = a->rstd.data, *running_mean = a->running_mean.data,
 	      *running_var = a->running_var.data;
-	const struct batch_norm_stats s = {&a->x, NULL, mean, NULL, NULL, NULL};
+	const struct batch_norm_sums s = {&a->x, mean};
 	const int stopped = a->stop && *a->stop;
 	HG__TRY(HG__CPU(columns)(ctx, rows, cols, sum_x, &s, mean, NULL));
 	for (int64_t c = 0; c < cols; c++)
@@ -148,62 +152,29 @@ hg_status HG__CPU(batch_norm)(hg_context *ctx, const struct hg__batch_norm_args 
 	return HG_OK;
 }
 
-/* Returns n elements of dY from column c0 on, with 0 where relu returned 0. For this gamma xhat +
- * beta is recomputed by the same operations as in the forward pass. */
-static const float *dy_behind_relu(const struct batch_norm_stats *s, const float *x,
-                                   const float *dy, int64_t c0, int64_t n, float *scratch)
-{
-	if (!s->beta)
-		return dy;
-	const float *mean = s->mean + c0, *rstd = s->rstd + c0, *gamma = s->gamma + c0,
-	            *beta = s->beta + c0;
-#pragma omp simd
-	for (int64_t c = 0; c < n; c++)
-		scratch[c] = gamma[c] * ((x[c] - mean[c]) * rstd[c]) + beta[c] > 0.0f ? dy[c] : 0.0f;
-	return scratch;
-}
-
 /* dgamma = sum of dY xhat over the rows, dbeta = sum of dY */
 static void batch_norm_sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n,
                                 float *dgamma, float *dbeta)
 {
-	const struct batch_norm_stats *s = env;
-	const float *mean = s->mean + c0, *rstd = s->rstd + c0;
+	const struct batch_norm_gradients *g = env;
 	for (int64_t r = r0; r < r1; r++) {
 		float xs[HG__WIDTH], ds[HG__WIDTH];
-		const float *x = hg__row(s->x, r, c0, n, xs),
-		            *dy = dy_behind_relu(s, x, hg__row(s->dy, r, c0, n, ds), c0, n, ds);
-#pragma omp simd
-		for (int64_t c = 0; c < n; c++) {
-			dgamma[c] += dy[c] * ((x[c] - mean[c]) * rstd[c]);
-			dbeta[c] += dy[c];
-		}
+		const float *x = hg__row(&g->of->x, r, c0, n, xs), *dy = hg__row(&g->of->dy, r, c0, n, ds);
+		hg__normalise_add(&g->norm, c0, n, x, hg__normalise_passed(&g->norm, c0, n, x, dy, ds),
+		                  dgamma, dbeta);
 	}
 }
 
-/* One row of dX = gamma rstd (dY - dbeta / n - xhat dgamma / n). */
-static void batch_norm_back_row(const struct hg__batch_norm_back_args *a,
-                                const struct batch_norm_stats *s, int64_t row)
+/* One row of dX. */
+static void batch_norm_back_row(const struct batch_norm_gradients *g, int64_t row)
 {
-	const float n_rows = (float)hg__live_rows(a->live, &a->x), over_unit = ldexpf(1.0f, -a->shift);
-	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
+	for (int64_t col = 0; col < g->of->x.cols; col += HG__WIDTH) {
 		float xs[HG__WIDTH], ds[HG__WIDTH], gs[HG__WIDTH];
-		const int64_t n = hg__min(HG__WIDTH, a->x.cols - col);
-		const float *x = hg__row(&a->x, row, col, n, xs),
-		            *dy = dy_behind_relu(s, x, hg__row(&a->dy, row, col, n, ds), col, n, ds);
-		const float *mean = (const float *)a->mean.data + col,
-		            *rstd = (const float *)a->rstd.data + col,
-		            *gamma = (const float *)a->gamma.data + col;
-		const float *dgamma = (const float *)a->dgamma.data + col,
-		            *dbeta = (const float *)a->dbeta.data + col;
-		float *dx = hg__row_begin(&a->dx, row, col, gs);
-#pragma omp simd
-		for (int64_t c = 0; c < n; c++) {
-			const float xhat = (x[c] - mean[c]) * rstd[c];
-			dx[c] = gamma[c] * (over_unit * rstd[c]) *
-			        (dy[c] - dbeta[c] / n_rows - xhat * dgamma[c] / n_rows);
-		}
-		hg__row_put(&a->dx, row, col, n, dx);
+		const int64_t n = hg__min(HG__WIDTH, g->of->x.cols - col);
+		float *dx = hg__row_begin(&g->of->dx, row, col, gs);
+		hg__normalise_back_row(g->of, col, n, hg__row(&g->of->x, row, col, n, xs),
+		                       hg__row(&g->of->dy, row, col, n, ds), dx);
+		hg__row_put(&g->of->dx, row, col, n, dx);
 	}
 }
 
@@ -223,16 +194,16 @@ hg_status HG__CPU(batch_norm_back)(hg_context *ctx, const struct hg__batch_norm_
 	                "batch_norm_back", &a->x, &a->gamma, &a->mean, &a->rstd, &a->dy, &a->dx,
 	                &a->dgamma, &a->dbeta, &a->beta));
 	const int64_t live = hg__live_rows(a->live, &a->x);
-	const struct batch_norm_stats s = {&a->x,        &a->dy,        a->mean.data,
-	                                   a->rstd.data, a->gamma.data, a->relu ? a->beta.data : NULL};
-	HG__TRY(
-	    HG__CPU(columns)(ctx, live, cols, batch_norm_sum_grad, &s, a->dgamma.data, a->dbeta.data));
+	const struct batch_norm_gradients g = {a, hg__norm_of(a)};
+	if (!a->has_sums)
+		HG__TRY(HG__CPU(columns)(ctx, live, cols, batch_norm_sum_grad, &g, a->dgamma.data,
+		                         a->dbeta.data));
 	if (!a->dx.data)
 		return HG_OK;
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		if (r < live)
-			batch_norm_back_row(a, &s, r);
+			batch_norm_back_row(&g, r);
 		else
 			zero_row(&a->dx, r);
 	return HG_OK;

@@ -2,8 +2,10 @@
 #ifndef HG_KERNELS_CPU_NORMALISE_H
 #define HG_KERNELS_CPU_NORMALISE_H
 
+#include <math.h>
+
 #include "kernels/cpu/rows.h"
-#include "kernels/normalise.h"
+#include "kernels/kernels.h"
 
 /* y = gamma (x - mean) rstd + beta, then relu: n columns from column col on, in f32. y may be x. */
 HG__INLINE void hg__normalise_row(const struct hg__normalise *of, int64_t col, int64_t n,
@@ -18,6 +20,64 @@ HG__INLINE void hg__normalise_row(const struct hg__normalise *of, int64_t col, i
 #pragma omp simd
 		for (int64_t c = 0; c < n; c++)
 			y[c] = y[c] <= 0.0f ? 0.0f : y[c];
+}
+
+/* dY where relu passed what the forward pass gave it, 0 elsewhere: `to`, or dy where there is no
+ * relu. What relu was given is computed again from x by the same operations. */
+HG__INLINE const float *hg__normalise_passed(const struct hg__normalise *of, int64_t col, int64_t n,
+                                             const float *x, const float *dy, float *to)
+{
+	const float *mean = of->mean + col, *rstd = of->rstd + col, *gamma = of->gamma + col,
+	            *beta = of->beta + col;
+	if (!of->relu)
+		return dy;
+#pragma omp simd
+	for (int64_t c = 0; c < n; c++)
+		to[c] = gamma[c] * ((x[c] - mean[c]) * rstd[c]) + beta[c] > 0.0f ? dy[c] : 0.0f;
+	return to;
+}
+
+/* Adds a row to dgamma = sum of dY xhat and dbeta = sum of dY, of n columns each, where dy has
+ * passed relu. */
+HG__INLINE void hg__normalise_add(const struct hg__normalise *of, int64_t col, int64_t n,
+                                  const float *x, const float *dy, float *dgamma, float *dbeta)
+{
+	const float *mean = of->mean + col, *rstd = of->rstd + col;
+#pragma omp simd
+	for (int64_t c = 0; c < n; c++) {
+		dgamma[c] += dy[c] * ((x[c] - mean[c]) * rstd[c]);
+		dbeta[c] += dy[c];
+	}
+}
+
+/* The norm of which these are the gradients. */
+HG__INLINE struct hg__normalise hg__norm_of(const struct hg__batch_norm_back_args *a)
+{
+	return (struct hg__normalise){.mean = a->mean.data,
+	                              .rstd = a->rstd.data,
+	                              .gamma = a->gamma.data,
+	                              .beta = a->beta.data,
+	                              .live = a->live,
+	                              .relu = a->relu};
+}
+
+/* dX = gamma rstd (dY - dbeta / n - xhat dgamma / n): n columns of a row that counts. dx may be dy.
+ */
+HG__INLINE void hg__normalise_back_row(const struct hg__batch_norm_back_args *a, int64_t col,
+                                       int64_t n, const float *x, const float *dy, float *dx)
+{
+	const struct hg__normalise norm = hg__norm_of(a);
+	const float rows = (float)hg__live_rows(a->live, &a->x), over_unit = ldexpf(1.0f, -a->shift),
+	            *mean = norm.mean + col, *rstd = norm.rstd + col, *gamma = norm.gamma + col,
+	            *dgamma = (const float *)a->dgamma.data + col,
+	            *dbeta = (const float *)a->dbeta.data + col;
+	dy = hg__normalise_passed(&norm, col, n, x, dy, dx);
+#pragma omp simd
+	for (int64_t c = 0; c < n; c++) {
+		const float xhat = (x[c] - mean[c]) * rstd[c];
+		dx[c] =
+		    gamma[c] * (over_unit * rstd[c]) * (dy[c] - dbeta[c] / rows - xhat * dgamma[c] / rows);
+	}
 }
 
 /* y: n columns of a row of what X stands for, widened. */

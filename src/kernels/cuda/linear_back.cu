@@ -1,0 +1,56 @@
+/* The gradients of a layer, dX = dY W^T, dW = X^T dY and db: two products. */
+#include "kernels/cuda/launch.cuh"
+
+static struct hg__gemm_args of_input(const struct hg__linear_back_args *a)
+{
+	struct hg__gemm_args product = {};
+	product.a = a->dy;
+	product.b = a->w;
+	product.c = a->dx;
+	product.trans_b = 1;
+	return product;
+}
+
+static struct hg__gemm_args of_weights(const struct hg__linear_back_args *a)
+{
+	struct hg__gemm_args product = {};
+	product.a = a->x;
+	product.b = a->dy;
+	product.c = a->dw;
+	product.sums = a->db;
+	product.trans_a = 1;
+	product.shift = a->shift;
+	return product;
+}
+
+static struct hg__colsum_args of_bias(const struct hg__linear_back_args *a)
+{
+	struct hg__colsum_args sums = {};
+	sums.x = a->dy;
+	sums.y = a->db;
+	return sums;
+}
+
+extern "C" size_t hg__cuda_linear_back_workspace(const hg_context *ctx,
+                                                 const struct hg__linear_back_args *a)
+{
+	const struct hg__gemm_args input = of_input(a), weights = of_weights(a);
+	const struct hg__colsum_args bias = of_bias(a);
+	const size_t x = a->dx.data ? hg__cuda_gemm_workspace(ctx, &input) : 0,
+	             w = a->dw.data ? hg__cuda_gemm_workspace(ctx, &weights) : 0,
+	             b = a->db.data ? hg__cuda_colsum_workspace(ctx, &bias) : 0;
+	return hg__larger(hg__larger(x, w), b);
+}
+
+extern "C" hg_status hg__cuda_linear_back(hg_context *ctx, const struct hg__linear_back_args *a)
+{
+	const struct hg__gemm_args input = of_input(a), weights = of_weights(a);
+	const struct hg__colsum_args bias = of_bias(a);
+	if (a->normalise.mean || a->through.x.data)
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "linear_back: a batch norm on the way");
+	if (a->dx.data)
+		HG__TRY(hg__cuda_gemm(ctx, &input));
+	if (a->dw.data)
+		return hg__cuda_gemm(ctx, &weights);
+	return a->db.data ? hg__cuda_colsum(ctx, &bias) : HG_OK;
+}
