@@ -1,7 +1,13 @@
-/* Batch norms whose result is never stored. Where one node is all that reads the result, and its
- * kernels can normalise what they read, they read what the batch norm reads. Forward of the batch
- * norm then computes the statistics alone, which saves two passes over the matrix and its memory.
- * The gradient of the result is stored, and backward is as it was. The bits are the same. */
+/* Batch norms that the nodes around them compute, where their kernels can:
+ *
+ *     forward    The node that alone reads the result of a norm normalises what the norm reads, so
+ *                the result is not stored. The norm computes the statistics.
+ *     backward   That node also adds up the gradients of gamma and beta. And the node that makes
+ *                what the norm reads takes its own gradient through the norm, so that this is not
+ *                stored. If both is so, the norm has nothing left to do.
+ *
+ * The numbers are rounded as they would be in memory. The nodes stay on the tape with their bounds
+ * and verdicts. */
 #include "autograd/tape.h"
 
 /* Is the result of this entry a half or a float as it is, without a check of its own? What a guard
@@ -22,27 +28,69 @@ static int stays(const struct hg__recording *recording, const struct hg__tape_pl
 	       (x->node < 0 || !(recording->entry[x->node].node.op->traits & HG__RECOMPUTE));
 }
 
-/* Does the node of entry k normalise its operand 0 as it reads it? */
-static int normalises(const hg_context *ctx, const struct hg__recording *recording,
-                      const struct hg__tape_plan *plan, int64_t k)
+/* Can the node of entry k compute with norms? */
+static int computes(const hg_context *ctx, const struct hg__recording *recording,
+                    const struct hg__tape_plan *plan, int64_t k)
 {
 	const struct hg__node *node = &recording->entry[k].node;
-	const struct hg__value *x = hg__operand(recording, node, 0);
 	struct hg__shape in[HG__MAX_IN];
-	if (!plan->entry[k].alive || plan->entry[k].region >= 0 || !node->op->normalises || !x ||
-	    x->kind != HG__RESULT || plan->entry[x->node].region >= 0)
-		return 0;
-	const struct hg__node *norm = &recording->entry[x->node].node;
 	for (int i = 0; i < HG__MAX_IN; i++)
 		in[i] = hg__value_shape(hg__operand(recording, node, i));
-	return norm->op->as_normalised && is_unchecked(norm, x) && stays(recording, plan, norm) &&
+	return plan->entry[k].alive && plan->entry[k].region < 0 && node->op->normalises &&
 	       node->op->normalises(ctx, in);
+}
+
+/* The norm whose result the node of entry k can compute from what the norm reads; -1: none. */
+static int32_t norm_before(const hg_context *ctx, const struct hg__recording *recording,
+                           const struct hg__tape_plan *plan, int64_t k)
+{
+	const struct hg__value *x = hg__operand(recording, &recording->entry[k].node, 0);
+	if (!x || x->kind != HG__RESULT || plan->entry[x->node].region >= 0 ||
+	    !computes(ctx, recording, plan, k))
+		return -1;
+	const struct hg__node *norm = &recording->entry[x->node].node;
+	return norm->op->as_normalised && is_unchecked(norm, x) && stays(recording, plan, norm)
+	           ? x->node
+	           : -1;
+}
+
+/* Are the gradients of all operands but 0 written by this node alone, where they stay? */
+static int has_own_params(const struct hg__recording *recording, const struct hg__tape_plan *plan,
+                          const struct hg__node *node)
+{
+	int own = 1;
+	for (int i = 1; i < node->n_in; i++) {
+		const struct hg__value *value = hg__operand(recording, node, i);
+		own &= !value || !plan->value[node->in[i]].grad ||
+		       (value->kind == HG__PARAM && value->uses == 1 && value->root == node->in[i]);
+	}
+	return own;
+}
+
+/* Can the node that makes operand 0 of this norm take its gradient through it? */
+static int takes_gradient(const hg_context *ctx, const struct hg__recording *recording,
+                          const struct hg__tape_plan *plan, const struct hg__node *norm)
+{
+	const struct hg__value *x = &recording->value[norm->in[0]], *y = &recording->value[norm->out];
+	return x->kind == HG__RESULT && x->uses == 1 && !x->keep && x->dtype == y->dtype &&
+	       plan->entry[x->node].back && stays(recording, plan, norm) &&
+	       has_own_params(recording, plan, norm) && computes(ctx, recording, plan, x->node);
 }
 
 void hg__place_norms(const hg_context *ctx, const struct hg__recording *recording,
                      struct hg__tape_plan *plan)
 {
-	for (int64_t k = 0; k < recording->entries && !plan->keeps; k++)
-		if (normalises(ctx, recording, plan, k))
-			plan->value[recording->entry[k].node.in[0]].normalised = 1;
+	for (int32_t k = 0; k < (int32_t)recording->entries && !plan->keeps; k++) {
+		const struct hg__node *node = &recording->entry[k].node;
+		const int32_t norm = norm_before(ctx, recording, plan, k);
+		if (norm >= 0) {
+			plan->value[node->in[0]].normalised = k;
+			plan->entry[norm].has_sums =
+			    plan->entry[norm].back && plan->entry[k].back &&
+			    has_own_params(recording, plan, &recording->entry[norm].node);
+		}
+		if (plan->entry[k].back && plan->entry[k].region < 0 && node->op->as_gradients &&
+		    takes_gradient(ctx, recording, plan, node))
+			plan->value[node->in[0]].through = k;
+	}
 }

@@ -99,7 +99,8 @@ static hg_status add_gradients(struct hg__watch *w, int64_t k)
 		    .ready = hg__position_back(plan, k),
 		    .dies = is_param ? INT32_MAX : hg__last_of(plan, plan->value[root].grad_span),
 		    .mat = is_param ? value->param->grad->mat : w->tape->program.view[root].grad.mat};
-		if (!plan->value[root].inside && !plan->value[root].partial && !is_listed(w, root))
+		if (!plan->value[root].inside && !plan->value[root].partial &&
+		    plan->value[root].through < 0 && !is_listed(w, root))
 			HG__TRY(add_spot(w, &spot));
 	}
 	return HG_OK;

@@ -156,7 +156,7 @@ static void result_spans(const struct hg__recording *recording, struct hg__tape_
 		const unsigned saved = entry->saves & (i < 0 ? HG__SAVE_OUT : HG__SAVE_AUX(i)),
 		               only_back = i < 0 ? 0 : entry->saves & HG__BACK_AUX(i);
 		if (made < 0 || (only_back && !planned->back) || plan->value[made].inside ||
-		    plan->value[made].normalised || (i >= 0 && planned->region >= 0))
+		    plan->value[made].normalised >= 0 || (i >= 0 && planned->region >= 0))
 			continue;
 		const struct hg__value *value = &recording->value[made];
 		const int32_t span =
@@ -195,7 +195,7 @@ static void value_spans(const struct hg__recording *recording, struct hg__tape_p
 		    plan->entry[k].back && plan->entry[k].region < 0 && entry->saves & HG__SAVE_IN(i);
 		if (node->in[i] < 0)
 			continue;
-		if (plan->value[node->in[i]].normalised)
+		if (plan->value[node->in[i]].normalised >= 0)
 			extend_normalised(recording, plan, &recording->value[node->in[i]],
 			                  saved ? back_at : at);
 		else if (saved)
@@ -328,8 +328,42 @@ static void grad_spans(const struct hg__recording *recording, struct hg__tape_pl
 		const struct hg__node *node = &recording->entry[k].node;
 		for (int i = 0; i < node->n_in && plan->entry[k].back; i++)
 			if (is_differentiable(recording, plan, k, i) && plan->value[node->in[i]].grad &&
-			    !stays_inside(recording, plan, k, i))
+			    plan->value[node->in[i]].through < 0 && !stays_inside(recording, plan, k, i))
 				contribute(recording, plan, k, i);
+	}
+}
+
+/* The aux values of a batch norm that is in part computed by other nodes are in use from `first` to
+ * `last` at least. */
+static void widen_aux(const struct hg__recording *recording, struct hg__tape_plan *plan,
+                      int32_t norm, int32_t first, int32_t last)
+{
+	const struct hg__entry *entry = &recording->entry[norm];
+	for (int i = 0; i < HG__MAX_AUX; i++) {
+		const int32_t span = entry->node.aux[i] < 0 ? -1 : plan->value[entry->node.aux[i]].span;
+		if (span >= 0 && entry->saves & HG__BACK_AUX(i) && plan->span[span].first > first)
+			plan->span[span].first = first;
+		extend_span(plan, span, last);
+	}
+}
+
+/* The buffers of batch norms around a node that computes with them (norms.c): the node that reads
+ * the result adds up the gradients of the parameters, and the node in front takes the gradient
+ * through the norm. */
+static void norm_spans(const struct hg__recording *recording, struct hg__tape_plan *plan)
+{
+	for (int32_t v = 0; v < (int32_t)plan->values; v++) {
+		const struct hg__planned_value *value = &plan->value[v];
+		const int32_t norm = value->through;
+		if (value->normalised >= 0 && plan->entry[recording->value[v].node].has_sums)
+			widen_aux(recording, plan, recording->value[v].node,
+			          hg__position_back(plan, value->normalised), 0);
+		if (norm < 0)
+			continue;
+		const int32_t at = hg__position_back(plan, recording->value[v].node);
+		widen_aux(recording, plan, norm, hg__position_back(plan, norm), at);
+		extend_span(plan, value->span, at);
+		extend_span(plan, plan->value[recording->entry[norm].node.out].grad_span, at);
 	}
 }
 
@@ -362,7 +396,8 @@ static hg_status begin_plan(hg_context *ctx, const struct hg__recording *recordi
 	plan->entry = memory;
 	plan->entries = recording->entries;
 	for (int64_t v = 0; v < plan->values; v++)
-		plan->value[v].span = plan->value[v].grad_span = -1;
+		plan->value[v].span = plan->value[v].grad_span = plan->value[v].normalised =
+		    plan->value[v].through = -1;
 	for (int64_t k = 0; k < plan->entries; k++) {
 		plan->entry[k].region = -1;
 		for (int i = 0; i < HG__MAX_IN; i++)
@@ -377,14 +412,15 @@ hg_status hg__plan_lifetimes(hg_context *ctx, const struct hg__recording *record
 	HG__TRY(begin_plan(ctx, recording, plan));
 	find_alive(recording, plan);
 	hg__place_regions(recording, plan);
-	hg__place_norms(ctx, recording, plan);
 	find_grads(recording, plan);
+	hg__place_norms(ctx, recording, plan);
 	for (int64_t k = 0; k < recording->entries; k++)
 		if (plan->entry[k].alive)
 			value_spans(recording, plan, k);
 	for (int64_t r = 0; r < plan->regions; r++)
 		region_spans(recording, plan, &plan->region[r]);
 	grad_spans(recording, plan);
+	norm_spans(recording, plan);
 	/* A tape that keeps everything (keep.c): all spans last to the end, so no memory is used
 	 * twice. */
 	if (plan->keeps)

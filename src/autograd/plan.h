@@ -50,9 +50,11 @@ struct hg__planned_value {
 	/* depends: on a parameter or variable; reaches: the loss; through differentiable operands */
 	int depends, reaches;
 	int grad; /* depends and reaches: a gradient is computed */
-	/* the result of a batch norm that its one reader computes from what the norm reads (norms.c):
-	 * its gradient is stored, it is not */
-	int normalised;
+	/* Of batch norms (norms.c); -1: none. `normalised`: the value is the result of one, and the
+	 * entry that alone reads it computes it from what the norm reads, so it is not stored.
+	 * `through`: the norm that alone reads the value. The node that makes the value computes its
+	 * gradient from that of the norm's result, so the gradient is not stored. */
+	int32_t normalised, through;
 	/* made and read inside a region: neither it nor its gradient is ever stored */
 	int inside;
 	/* made and read inside a region, and read by other nodes: its gradient in memory is the part
@@ -69,6 +71,7 @@ struct hg__planned_entry {
 	int32_t position;         /* of its forward; i in the list of positions above */
 	int32_t position_back;    /* of its backward */
 	int32_t region;           /* the number of its region; -1: none */
+	int has_sums;             /* a batch norm whose sums its reader's backward computes (norms.c) */
 	int is_first[HG__MAX_IN]; /* operand i gets its first contribution to its gradient here */
 	/* bit i: the op itself adds its contribution to the gradient of operand i */
 	unsigned adds;
@@ -139,7 +142,7 @@ static inline int32_t hg__last_of(const struct hg__tape_plan *plan, int32_t span
 HG_NODISCARD hg_status hg__tape_regions(hg_tape *tape);
 /* regions.c: sets the positions of the nodes in regions, and which values are inside. */
 void hg__place_regions(const struct hg__recording *recording, struct hg__tape_plan *plan);
-/* norms.c: finds the batch norms whose result is not stored. */
+/* norms.c: finds the batch norms whose result, or whose gradient, is not stored. */
 void hg__place_norms(const hg_context *ctx, const struct hg__recording *recording,
                      struct hg__tape_plan *plan);
 /* plan.c: which nodes run, which values get a gradient, and how long each buffer lives. */

@@ -119,7 +119,7 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 		hg__print(dy, sizeof dy, "%.3g", tape->plan.value[node->out].gradient[HG__ASSUMED].largest);
 	if (entry->fused_into >= 0)
 		snprintf(note, sizeof note, " (in #%d)", (int)entry->fused_into);
-	else if (planned && tape->plan.value[node->out].normalised)
+	else if (planned && tape->plan.value[node->out].normalised >= 0)
 		snprintf(note, sizeof note, " (in its reader)");
 	else if (planned && tape->plan.value[node->out].inside)
 		snprintf(note, sizeof note, " (runs with #%d)",
@@ -233,7 +233,8 @@ static void count_node(const hg_tape *tape, int64_t k, hg_plan_info *info)
 	const struct hg__planned_value *planned = &tape->plan.value[entry->node.out];
 	if (hg__is_float(out->dtype) && !(entry->node.op->traits & HG__LOSS) && !planned->inside)
 		info->state_bytes +=
-		    hg__value_bytes(out, out->dtype) * (size_t)(planned->grad + !planned->normalised);
+		    hg__value_bytes(out, out->dtype) *
+		    (size_t)((planned->normalised < 0) + (planned->grad && planned->through < 0));
 }
 
 /* How many gradients the backward of a node returns in another type: that of a cast, and those that

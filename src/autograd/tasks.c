@@ -101,7 +101,7 @@ static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *c
 	struct hg__call norm;
 	HG__TRY(plain_call(tape, k, call));
 	const int32_t x = call->node->n_in > 0 ? call->node->in[0] : -1;
-	if (x < 0 || !tape->plan.value[x].normalised)
+	if (x < 0 || tape->plan.value[x].normalised < 0)
 		return HG_OK;
 	HG__TRY(plain_call(tape, tape->recording.value[x].node, &norm));
 	call->in[0] = norm.in[0];
@@ -111,7 +111,7 @@ static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *c
 
 /* Turns the call of a node into its backward call. Of the forward operands only those in `saves`
  * keep their addresses, since the memory of the others may be in use again. */
-static void backward_call(const hg_tape *tape, struct hg__task *task)
+static void plain_backward(const hg_tape *tape, struct hg__task *task)
 {
 	const struct hg__recording *recording = &tape->recording;
 	const struct hg__entry *entry = &recording->entry[task->entry];
@@ -147,6 +147,48 @@ static void backward_call(const hg_tape *tape, struct hg__task *task)
 	}
 }
 
+static hg_status norm_gradients(const hg_tape *tape, int32_t norm,
+                                struct hg__batch_norm_back_args *args)
+{
+	struct hg__task task = {.entry = norm};
+	HG__TRY(plain_call(tape, norm, &task.call));
+	plain_backward(tape, &task);
+	*args = task.call.node->op->as_gradients(&task.call);
+	return HG_OK;
+}
+
+/* The backward call, with what it computes of the batch norms before and behind the node
+ * (norms.c). */
+static hg_status backward_call(const hg_tape *tape, struct hg__task *task)
+{
+	const struct hg__tape_plan *plan = &tape->plan;
+	struct hg__call *call = &task->call;
+	const struct hg__node *node = call->node;
+	const int32_t x = node->n_in > 0 ? node->in[0] : -1, through = plan->value[node->out].through,
+	              norm =
+	                  x >= 0 && plan->value[x].normalised >= 0 ? tape->recording.value[x].node : -1;
+	plain_backward(tape, task);
+	call->has_sums = plan->entry[task->entry].has_sums;
+	if (norm >= 0 && plan->entry[norm].has_sums) {
+		struct hg__batch_norm_back_args args;
+		HG__TRY(norm_gradients(tape, norm, &args));
+		call->norm_sums[0] = args.dgamma;
+		call->norm_sums[1] = args.dbeta;
+	}
+	if (through >= 0) {
+		HG__TRY(norm_gradients(tape, through, &call->through));
+		call->dout = call->through.dy;
+	}
+	return HG_OK;
+}
+
+/* Does another node compute all of the backward of this one? */
+static int is_done_by_others(const struct hg__tape_plan *plan, int32_t entry,
+                             const struct hg__node *node)
+{
+	return plan->entry[entry].has_sums && plan->value[node->in[0]].through == entry;
+}
+
 /* Builds the caches of the graph that a call reads. */
 static hg_status prepare_call(const struct hg__call *call)
 {
@@ -177,7 +219,7 @@ static hg_status build_regions(hg_tape *tape)
 		struct hg__region_call *call = &program->region[r];
 		struct hg__task first = {.entry = hg__region_first(region)};
 		HG__TRY(forward_call(tape, first.entry, &first.call));
-		backward_call(tape, &first);
+		HG__TRY(backward_call(tape, &first));
 		HG__TRY(hg__region_arguments(tape, region, &first.call, call));
 		program->workspace_bytes = hg__larger(
 		    program->workspace_bytes,
@@ -208,7 +250,7 @@ static hg_status prepare_graphs(hg_tape *tape)
 		HG__TRY(plan_call(tape, &task.call, 0));
 		if (!plan->entry[k].back)
 			continue;
-		backward_call(tape, &task);
+		HG__TRY(backward_call(tape, &task));
 		HG__TRY(plan_call(tape, &task.call, 1));
 	}
 	HG__TRY(hg__tape_room(tape, 0));
@@ -286,8 +328,9 @@ static hg_status build_backward(hg_tape *tape)
 				build_recompute(tape, k, i);
 		struct hg__task *task = &program->backward[program->backwards++];
 		*task = program->forward[f];
-		backward_call(tape, task);
+		HG__TRY(backward_call(tape, task));
 		join_region(tape, task, 1);
+		task->idle |= is_done_by_others(&tape->plan, k, task->call.node);
 		if (tape->plan.entry[k].region < 0)
 			HG__TRY(plan_call(tape, &task->call, 1));
 	}

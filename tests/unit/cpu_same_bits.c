@@ -332,7 +332,7 @@ static void run_norms(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 		for (int relu = 0; relu < 2; relu++) {
 			CHECK_OK(k->batch_norm_back.run(
 			    ctx, &(struct hg__batch_norm_back_args){x, gamma, mean, rstd, dy, dx, dg, db, beta,
-			                                            relu, 0, NULL}));
+			                                            relu, 0, 0, NULL}));
 			keep(&dx);
 			keep(&dg);
 		}

@@ -152,11 +152,11 @@ static void as_normalised(const struct hg__call *c, struct hg__normalise *normal
 	                                    .relu = attr_of(c->node).relu};
 }
 
-static hg_status backward(const struct hg__call *c)
+static struct hg__batch_norm_back_args as_gradients(const struct hg__call *c)
 {
 	struct hg__mat none = c->in[X]; /* the shape of a gradient that is not needed */
 	none.data = NULL;
-	const struct hg__batch_norm_back_args args = {
+	return (struct hg__batch_norm_back_args){
 	    .x = c->in[X],
 	    .gamma = c->in[GAMMA],
 	    .mean = hg__mat_row(c->aux[STATISTICS], 0),
@@ -168,7 +168,13 @@ static hg_status backward(const struct hg__call *c)
 	    .beta = c->in[BETA],
 	    .relu = attr_of(c->node).relu,
 	    .shift = c->shift[X],
+	    .has_sums = c->has_sums,
 	    .live = c->live};
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	const struct hg__batch_norm_back_args args = as_gradients(c);
 	return HG__RUN(c, batch_norm_back, &args);
 }
 
@@ -240,6 +246,7 @@ const struct hg__op hg__op_batch_norm = {
     .forward = forward,
     .backward = backward,
     .as_normalised = as_normalised,
+    .as_gradients = as_gradients,
     .sample = sample,
     .cost = cost,
     .about = &about,

@@ -74,23 +74,19 @@ static hg_status forward(const struct hg__call *c)
 
 static hg_status backward(const struct hg__call *c)
 {
-	if (c->din[X].data) { /* [n, d] [d, k] */
-		const struct hg__gemm_args args = {
-		    .a = c->dout, .b = c->in[W], .c = c->din[X], .trans_b = 1};
-		HG__TRY(HG__RUN(c, gemm, &args));
-	}
-	if (!c->din[W].data)
-		return c->din[B].data ? hg__sum_rows(c, c->dout, c->aux[DB], c->din[B]) : HG_OK;
-	/* [k, n] [n, d], and db in the same pass */
 	const int through_aux = c->din[B].data && c->din[B].dtype != HG_F32;
-	const struct hg__gemm_args args = {.a = c->in[X],
-	                                   .b = c->dout,
-	                                   .c = c->din[W],
-	                                   .sums = through_aux ? c->aux[DB] : c->din[B],
-	                                   .trans_a = 1,
-	                                   .shift = c->shift[X],
-	                                   .normalise = c->normalise};
-	HG__TRY(HG__RUN(c, gemm, &args));
+	const struct hg__linear_back_args args = {.x = c->in[X],
+	                                          .w = c->in[W],
+	                                          .dy = c->dout,
+	                                          .dx = c->din[X],
+	                                          .dw = c->din[W],
+	                                          .db = through_aux ? c->aux[DB] : c->din[B],
+	                                          .shift = c->shift[X],
+	                                          .normalise = c->normalise,
+	                                          .dgamma = c->norm_sums[0],
+	                                          .dbeta = c->norm_sums[1],
+	                                          .through = c->through};
+	HG__TRY(HG__RUN(c, linear_back, &args));
 	return through_aux ? hg__copy_scaled(c, c->aux[DB], 1.0f, c->din[B]) : HG_OK;
 }
 
