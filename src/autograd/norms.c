@@ -1,13 +1,16 @@
 /* Batch norms that the nodes around them compute, where their kernels can:
  *
- *     forward    The node that alone reads the result of a norm normalises what the norm reads, so
- *                the result is not stored. The norm computes the statistics.
+ *     forward    The node that makes what a norm reads computes the statistics. The node that alone
+ *                reads the norm's result normalises what the norm reads, so that the result is not
+ *                stored.
  *     backward   That node also adds up the gradients of gamma and beta. And the node that makes
  *                what the norm reads takes its own gradient through the norm, so that this is not
- *                stored. If both is so, the norm has nothing left to do.
+ *                stored.
  *
+ * A norm of which others do all that there is to do in a pass is idle in it.
  * The numbers are rounded as they would be in memory. The nodes stay on the tape with their bounds
- * and verdicts. */
+ * and verdicts. None of this happens where readers are not counted, because ops are to be separate
+ * (fuse.c). */
 #include "autograd/tape.h"
 
 /* Is the result of this entry a half or a float as it is, without a check of its own? What a guard
@@ -77,6 +80,19 @@ static int takes_gradient(const hg_context *ctx, const struct hg__recording *rec
 	       has_own_params(recording, plan, norm) && computes(ctx, recording, plan, x->node);
 }
 
+/* The entry that makes what this norm reads, if it can compute the statistics; else -1. */
+static int32_t maker_of_input(const hg_context *ctx, const struct hg__recording *recording,
+                              const struct hg__tape_plan *plan, int32_t norm)
+{
+	const struct hg__value *x = hg__operand(recording, &recording->entry[norm].node, 0);
+	return plan->trains && plan->entry[norm].alive && x->kind == HG__RESULT && x->uses &&
+	               plan->entry[x->node].statistics < 0 &&
+	               stays(recording, plan, &recording->entry[norm].node) &&
+	               computes(ctx, recording, plan, x->node)
+	           ? x->node
+	           : -1;
+}
+
 void hg__place_norms(const hg_context *ctx, const struct hg__recording *recording,
                      struct hg__tape_plan *plan)
 {
@@ -88,6 +104,12 @@ void hg__place_norms(const hg_context *ctx, const struct hg__recording *recordin
 			plan->entry[norm].has_sums =
 			    plan->entry[norm].back && plan->entry[k].back &&
 			    has_own_params(recording, plan, &recording->entry[norm].node);
+		}
+		const int32_t maker =
+		    node->op->as_statistics ? maker_of_input(ctx, recording, plan, k) : -1;
+		if (maker >= 0) {
+			plan->entry[maker].statistics = k;
+			plan->entry[k].has_statistics = 1;
 		}
 		if (plan->entry[k].back && plan->entry[k].region < 0 && node->op->as_gradients &&
 		    takes_gradient(ctx, recording, plan, node))

@@ -141,14 +141,18 @@ struct hg__call {
 	struct hg__overflow_flag overflow; /* forward: the guard of the result (HG__GUARDS_STORE) */
 	/* Of the batch norms around a node that computes with them (norms.c):
 	 *
-	 *     normalise  in[0] is what a norm reads, and operand 0 what this makes of it
-	 *     norm_sums  backward: receive the gradients of that norm's gamma and beta
-	 *     through    backward: a norm reads out = through.x alone, and dout is its through.dy
-	 *     has_sums   of the norm: the node that reads its result has added up these gradients */
+	 *     normalise   in[0] is what a norm reads, and operand 0 what this makes of it
+	 *     norm_sums   backward: receive the gradients of that norm's gamma and beta
+	 *     statistics  forward: if statistics.x is there, it is out, which a norm reads
+	 *     through     backward: a norm reads out = through.x alone, and dout is its through.dy
+	 *
+	 * and of the norm itself: has_statistics, if the node that makes what it reads has computed
+	 * them; has_sums, if the node that reads its result has added up its gradients. */
 	struct hg__normalise normalise;
 	struct hg__mat norm_sums[2];
+	struct hg__batch_norm_args statistics;
 	struct hg__batch_norm_back_args through;
-	int has_sums;
+	int has_statistics, has_sums;
 	/* in[i] is stored x 2^-shift[i], and out x 2^-shift_out; gradients have no such factor */
 	int shift[HG__MAX_IN], shift_out;
 	/* If this is not NULL, kernels are planned instead of run, and data pointers only say which
@@ -270,10 +274,11 @@ struct hg__op {
 	 * reads that. Where one does, forward has no result to write (out.data is NULL) but its aux
 	 * values (norms.c). */
 	void (*as_normalised)(const struct hg__call *c, struct hg__normalise *normalise);
-	/* With it: what this backward call computes. */
+	/* With it: what this forward or backward call computes. */
+	struct hg__batch_norm_args (*as_statistics)(const struct hg__call *c);
 	struct hg__batch_norm_back_args (*as_gradients)(const struct hg__call *c);
 	/* Optional: can a node with operands of these shapes compute with the norms before and behind
-	 * it (call->normalise, norm_sums, through)? NULL: no. */
+	 * it (call->normalise, norm_sums, statistics, through)? NULL: no. */
 	int (*normalises)(const hg_context *ctx, const struct hg__shape *in);
 	/* Sets test input i, valid or deliberately invalid; returns 0 if there are fewer. */
 	int (*sample)(int i, const struct hg__extent *extent, struct hg__sample *sample);

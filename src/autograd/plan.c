@@ -333,36 +333,41 @@ static void grad_spans(const struct hg__recording *recording, struct hg__tape_pl
 	}
 }
 
-/* The aux values of a batch norm that is in part computed by other nodes are in use from `first` to
- * `last` at least. */
+/* The aux values of a batch norm, those that only backward uses or the others, are in use from
+ * `first` to `last` at least. */
 static void widen_aux(const struct hg__recording *recording, struct hg__tape_plan *plan,
-                      int32_t norm, int32_t first, int32_t last)
+                      int32_t norm, int only_back, int32_t first, int32_t last)
 {
 	const struct hg__entry *entry = &recording->entry[norm];
 	for (int i = 0; i < HG__MAX_AUX; i++) {
 		const int32_t span = entry->node.aux[i] < 0 ? -1 : plan->value[entry->node.aux[i]].span;
-		if (span >= 0 && entry->saves & HG__BACK_AUX(i) && plan->span[span].first > first)
+		if (span < 0 || !(entry->saves & HG__BACK_AUX(i)) != !only_back)
+			continue;
+		if (plan->span[span].first > first)
 			plan->span[span].first = first;
 		extend_span(plan, span, last);
 	}
 }
 
-/* The buffers of batch norms around a node that computes with them (norms.c): the node that reads
- * the result adds up the gradients of the parameters, and the node in front takes the gradient
- * through the norm. */
+/* The buffers of batch norms, parts of which other nodes compute (norms.c): the node that makes
+ * what a norm reads, and the one that reads its result. */
 static void norm_spans(const struct hg__recording *recording, struct hg__tape_plan *plan)
 {
-	for (int32_t v = 0; v < (int32_t)plan->values; v++) {
-		const struct hg__planned_value *value = &plan->value[v];
-		const int32_t norm = value->through;
-		if (value->normalised >= 0 && plan->entry[recording->value[v].node].has_sums)
-			widen_aux(recording, plan, recording->value[v].node,
-			          hg__position_back(plan, value->normalised), 0);
+	for (int32_t k = 0; k < (int32_t)plan->entries; k++) {
+		const struct hg__planned_entry *planned = &plan->entry[k];
+		const int32_t out = recording->entry[k].node.out, norm = plan->value[out].through,
+		              at = planned->position_back;
+		if (planned->statistics >= 0)
+			widen_aux(recording, plan, planned->statistics, 0, planned->position,
+			          planned->position);
+		if (planned->has_sums)
+			widen_aux(recording, plan, k, 1, plan->entry[plan->value[out].normalised].position_back,
+			          at);
 		if (norm < 0)
 			continue;
-		const int32_t at = hg__position_back(plan, recording->value[v].node);
-		widen_aux(recording, plan, norm, hg__position_back(plan, norm), at);
-		extend_span(plan, value->span, at);
+		widen_aux(recording, plan, norm, 0, plan->entry[norm].position, at);
+		widen_aux(recording, plan, norm, 1, plan->entry[norm].position_back, at);
+		extend_span(plan, plan->value[out].span, at);
 		extend_span(plan, plan->value[recording->entry[norm].node.out].grad_span, at);
 	}
 }
@@ -399,7 +404,7 @@ static hg_status begin_plan(hg_context *ctx, const struct hg__recording *recordi
 		plan->value[v].span = plan->value[v].grad_span = plan->value[v].normalised =
 		    plan->value[v].through = -1;
 	for (int64_t k = 0; k < plan->entries; k++) {
-		plan->entry[k].region = -1;
+		plan->entry[k].region = plan->entry[k].statistics = -1;
 		for (int i = 0; i < HG__MAX_IN; i++)
 			plan->entry[k].recompute[i] = plan->entry[k].part_span[i] = -1;
 	}

@@ -67,11 +67,14 @@ struct hg__planned_value {
 
 /* What the plan says of an entry of the recording. */
 struct hg__planned_entry {
-	int alive, back;          /* runs forward; has a backward */
-	int32_t position;         /* of its forward; i in the list of positions above */
-	int32_t position_back;    /* of its backward */
-	int32_t region;           /* the number of its region; -1: none */
-	int has_sums;             /* a batch norm whose sums its reader's backward computes (norms.c) */
+	int alive, back;       /* runs forward; has a backward */
+	int32_t position;      /* of its forward; i in the list of positions above */
+	int32_t position_back; /* of its backward */
+	int32_t region;        /* the number of its region; -1: none */
+	/* Of batch norms (norms.c). `statistics`: the norm whose statistics the forward of this entry
+	 * computes; -1: none. The others are of a norm: which of its numbers others compute. */
+	int32_t statistics;
+	int has_statistics, has_sums;
 	int is_first[HG__MAX_IN]; /* operand i gets its first contribution to its gradient here */
 	/* bit i: the op itself adds its contribution to the gradient of operand i */
 	unsigned adds;

@@ -94,13 +94,20 @@ static hg_status plain_call(const hg_tape *tape, int64_t k, struct hg__call *cal
 	return hg__set_graph(&tape->recording, &tape->plan, k, call);
 }
 
-/* If a batch norm makes operand 0 and does not store it (norms.c), the call reads what the norm
- * reads. */
+/* The forward call, with what it computes of the batch norms before and behind the node
+ * (norms.c). */
 static hg_status forward_call(const hg_tape *tape, int64_t k, struct hg__call *call)
 {
+	const struct hg__planned_entry *planned = &tape->plan.entry[k];
 	struct hg__call norm;
 	HG__TRY(plain_call(tape, k, call));
 	const int32_t x = call->node->n_in > 0 ? call->node->in[0] : -1;
+	call->has_statistics = planned->has_statistics;
+	if (planned->statistics >= 0) {
+		HG__TRY(plain_call(tape, planned->statistics, &norm));
+		call->statistics = norm.node->op->as_statistics(&norm);
+		call->statistics.y.data = NULL;
+	}
 	if (x < 0 || tape->plan.value[x].normalised < 0)
 		return HG_OK;
 	HG__TRY(plain_call(tape, tape->recording.value[x].node, &norm));
@@ -182,11 +189,13 @@ static hg_status backward_call(const hg_tape *tape, struct hg__task *task)
 	return HG_OK;
 }
 
-/* Does another node compute all of the backward of this one? */
-static int is_done_by_others(const struct hg__tape_plan *plan, int32_t entry,
-                             const struct hg__node *node)
+/* Do other nodes compute all of this batch norm, forward or backward? */
+static int is_idle_norm(const struct hg__tape_plan *plan, int32_t entry,
+                        const struct hg__node *node, int backward)
 {
-	return plan->entry[entry].has_sums && plan->value[node->in[0]].through == entry;
+	const struct hg__planned_entry *planned = &plan->entry[entry];
+	return backward ? planned->has_sums && plan->value[node->in[0]].through == entry
+	                : planned->has_statistics && plan->value[node->out].normalised >= 0;
 }
 
 /* Builds the caches of the graph that a call reads. */
@@ -291,6 +300,7 @@ static hg_status build_forward(hg_tape *tape)
 		task->entry = (int32_t)k;
 		HG__TRY(forward_call(tape, k, &task->call));
 		join_region(tape, task, 0);
+		task->idle |= is_idle_norm(&tape->plan, (int32_t)k, task->call.node, 0);
 		program->store_guards += guards_of(task);
 		HG__TRY(prepare_call(&task->call));
 		if (tape->plan.entry[k].region < 0)
@@ -330,7 +340,7 @@ static hg_status build_backward(hg_tape *tape)
 		*task = program->forward[f];
 		HG__TRY(backward_call(tape, task));
 		join_region(tape, task, 1);
-		task->idle |= is_done_by_others(&tape->plan, k, task->call.node);
+		task->idle |= is_idle_norm(&tape->plan, k, task->call.node, 1);
 		if (tape->plan.entry[k].region < 0)
 			HG__TRY(plan_call(tape, &task->call, 1));
 	}

@@ -30,9 +30,9 @@ struct hg__backend {
 	 * can have on this device, at most HG__SMALL_LAYERS (kernels/small_layers.h); 0: the width is
 	 * not supported. NULL: HG__SMALL_LAYERS of any width. */
 	int (*small_layers_most)(const hg_context *ctx, int width);
-	/* Can gemm normalise A as it reads it (kernels/normalise.h), for A [rows, k] of this type and a
-	 * B with n columns; and can linear_back, and take a gradient through a norm behind it? NULL:
-	 * never. */
+	/* For A [rows, k] of this type and a B with n columns: can gemm normalise A as it reads it, and
+	 * compute the statistics of C (kernels/batch_norm.h); and can linear_back do the same, and take
+	 * a gradient through a norm behind it? NULL: never. */
 	int (*gemm_normalises)(const hg_context *ctx, hg_dtype type, int64_t rows, int64_t k,
 	                       int64_t n);
 	/* Sets ctx->state, ctx->stream and ctx->device_name. */

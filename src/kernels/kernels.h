@@ -10,9 +10,9 @@
 #include "halfgraph/graph.h"
 #include "halfgraph/policy.h"
 #include "kernels/attention.h"
+#include "kernels/batch_norm.h"
 #include "kernels/epilogue.h"
 #include "kernels/functions.h"
-#include "kernels/normalise.h"
 #include "kernels/observe.h"
 #include "kernels/optim.h"
 #include "kernels/overflow.h"
@@ -47,8 +47,10 @@ HG_EXTERN_C_BEGIN
  * - sums: f32 [1, cols of C], or absent. It receives the column sums of B, sum over k of B[k, c],
  * which are the gradient of a bias, computed beside that of the weights. It is allowed only where B
  * is not transposed and there is no bias.
- * - normalise: op applies to the matrix that A stands for (normalise.h). Only where the backend's
- * gemm_normalises says that it can.
+ * - normalise: op applies to the matrix that A stands for (batch_norm.h).
+ * - statistics: if statistics.x is there, it is C, and the kernel computes the statistics that
+ * batch_norm would with these arguments (train; y absent). B is not transposed, nor is A.
+ * These two only where the backend's gemm_normalises says that it can.
  * - pick: 0 uses the algorithm that the kernel's own rule selects. pick > 0, for measurements, uses
  * the pick-th algorithm that the library proposes; HG_ERR_UNSUPPORTED if there are fewer.
  *
@@ -59,6 +61,7 @@ struct hg__gemm_args {
 	int trans_a, trans_b, shift;
 	int pick;
 	struct hg__normalise normalise;
+	struct hg__batch_norm_args statistics;
 };
 
 /* Aggregation:
@@ -302,56 +305,13 @@ struct hg__head_dot_back_args {
 	int heads, add;
 };
 
-/* Batch normalisation, Y = gamma * (X - mean) * rstd + beta, or the maximum of that and 0 (relu).
- * gamma, beta and running statistics f32 [1, cols].
- *
- * train = 1: mean and biased variance of each column in f32, in two passes or from merged moments
- * of pieces of rows (both within gamma_n). mean and rstd = 1/sqrt(var + eps) are saved, f32
- * [1, cols]. Running statistics <- (1 - momentum) * running + momentum * (mean, var * n / (n - 1)),
- * only in columns where both are finite, because a step that is skipped for an overflow must not
- * spoil them. train = 0: the running statistics are used.
- *
- * shift: X is 2^shift times what is stored. mean and rstd are then those of the stored numbers
- * (with eps 4^-shift), running statistics those of X. The bits are those of shift 0, except where
- * the stored numbers underflow.
- *
- * live: the number of rows that count, in device memory, so that matrices of one shape may hold
- * batches of different sizes. Rows from *live on do not change the statistics, and there Y is 0. In
- * [0, rows]; NULL: all rows count.
- *
- * y: absent means that only the statistics are computed, for kernels that normalise X as they read
- * it (normalise.h). */
-struct hg__batch_norm_args {
-	struct hg__mat x, gamma, beta, y, mean, rstd, running_mean, running_var;
-	float momentum, eps;
-	int train, relu, shift;
-	/* Device memory; a value other than 0 leaves the running statistics unchanged (kernels/step.h).
-	 * NULL is the same as 0. */
-	const int32_t *stop;
-	const int64_t *live;
-};
-/* The gradients of batch normalisation, with xhat = (X - mean) * rstd:
- *
- *     dgamma = sum dY * xhat,    dbeta = sum dY    (f32)
- *     dX = gamma * rstd * (dY - dbeta / n - xhat * dgamma / n)
- *
- * With relu, dY counts where gamma * xhat + beta > 0. That is recomputed exactly as in the forward
- * pass, since X is read anyway; only then is beta needed. shift, mean and rstd are as above. dX is
- * the gradient of X, not of the stored numbers; absent if it is not needed. live: as above; rows
- * from *live on do not count in the sums, and there dX is 0. has_sums: dgamma and dbeta hold the
- * sums already, so that they need not be added up. */
-struct hg__batch_norm_back_args {
-	struct hg__mat x, gamma, mean, rstd, dy, dx, dgamma, dbeta, beta;
-	int relu, shift, has_sums;
-	const int64_t *live;
-};
 /* The gradients of a layer Y = X W + b, with f32 sums:
  *
  *     dX = dY W^T,    dW = 2^shift X^T dY,    db = sum over the rows of dY
  *
  * X [n, k], W [k, d], dY and dX state; dW state or f32; db f32 [1, d]. dX, dW and db may be absent.
  *
- * - normalise: X is what this makes of the matrix at hand (normalise.h). dgamma, dbeta: then the
+ * - normalise: X is what this makes of the matrix at hand (batch_norm.h). dgamma, dbeta: then the
  *   gradients of the norm's gamma and beta, f32 [1, k], from dX as it is stored; or absent.
  * - through: if through.x is there, it is the layer's Y, which a batch norm alone reads. dY is then
  *   what batch_norm_back would store as dX for these arguments, which have the sums; through.dx is

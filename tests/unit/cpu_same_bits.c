@@ -325,7 +325,7 @@ static void run_norms(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 		for (int train = 3; train >= 0; train--) {
 			CHECK_OK(k->batch_norm.run(
 			    ctx, &(struct hg__batch_norm_args){x, gamma, beta, y, mean, rstd, rm, rv, 0.1f,
-			                                       1e-5f, train % 2, train / 2, 0, NULL, NULL}));
+			                                       1e-5f, train % 2, train / 2, 0, 0, NULL, NULL}));
 			keep(&y);
 			keep(&rv);
 		}

@@ -121,24 +121,30 @@ static void range_back(const struct hg__range *r, struct hg__gradients *grad)
 	hg__on_the_way(&grad->rounding, fmax(squares(r), fmax(gain, grad->largest[GAMMA])));
 }
 
-static hg_status forward(const struct hg__call *c)
+static struct hg__batch_norm_args as_statistics(const struct hg__call *c)
 {
 	const struct hg__batch_norm_attr attr = attr_of(c->node);
-	const struct hg__batch_norm_args args = {.x = c->in[X],
-	                                         .gamma = c->in[GAMMA],
-	                                         .beta = c->in[BETA],
-	                                         .y = c->out,
-	                                         .mean = hg__mat_row(c->aux[STATISTICS], 0),
-	                                         .rstd = hg__mat_row(c->aux[STATISTICS], 1),
-	                                         .running_mean = c->buffer[0],
-	                                         .running_var = c->buffer[1],
-	                                         .momentum = attr.momentum,
-	                                         .eps = attr.eps,
-	                                         .train = c->mode == HG_TRAIN,
-	                                         .relu = attr.relu,
-	                                         .shift = c->shift[X],
-	                                         .stop = c->stop,
-	                                         .live = c->live};
+	return (struct hg__batch_norm_args){.x = c->in[X],
+	                                    .gamma = c->in[GAMMA],
+	                                    .beta = c->in[BETA],
+	                                    .y = c->out,
+	                                    .mean = hg__mat_row(c->aux[STATISTICS], 0),
+	                                    .rstd = hg__mat_row(c->aux[STATISTICS], 1),
+	                                    .running_mean = c->buffer[0],
+	                                    .running_var = c->buffer[1],
+	                                    .momentum = attr.momentum,
+	                                    .eps = attr.eps,
+	                                    .train = c->mode == HG_TRAIN,
+	                                    .relu = attr.relu,
+	                                    .shift = c->shift[X],
+	                                    .has_statistics = c->has_statistics,
+	                                    .stop = c->stop,
+	                                    .live = c->live};
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__batch_norm_args args = as_statistics(c);
 	return HG__RUN(c, batch_norm, &args);
 }
 
@@ -246,6 +252,7 @@ const struct hg__op hg__op_batch_norm = {
     .forward = forward,
     .backward = backward,
     .as_normalised = as_normalised,
+    .as_statistics = as_statistics,
     .as_gradients = as_gradients,
     .sample = sample,
     .cost = cost,

@@ -68,7 +68,8 @@ static hg_status forward(const struct hg__call *c)
 	                                   .c = c->out,
 	                                   .bias = c->in[B],
 	                                   .shift = c->shift[X] - c->shift_out,
-	                                   .normalise = c->normalise};
+	                                   .normalise = c->normalise,
+	                                   .statistics = c->statistics};
 	return HG__RUN(c, gemm, &args);
 }
 

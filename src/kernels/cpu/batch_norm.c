@@ -131,9 +131,9 @@ hg_status HG__CPU(batch_norm)(hg_context *ctx, const struct hg__batch_norm_args 
 	                &a->running_mean, &a->running_var));
 	if (rows == 0)
 		return HG_OK;
-	if (a->train)
+	if (a->train && !a->has_statistics)
 		HG__TRY(batch_statistics(ctx, a));
-	else
+	if (!a->train)
 		running_statistics(a);
 	if (!a->y.data)
 		return HG_OK;

@@ -7,6 +7,9 @@
  * shapes alone, and one thread computes a piece, so the bits are the same for any number of
  * threads.
  *
+ * Statistics of C are those of the kernel batch_norm, once C is there: in pieces of C they would
+ * depend on its number of rows, padding included.
+ *
  * Where C has few pieces, k is divided too: `runs` partial sums, each over `run` values of k, are
  * stored in the workspace and then added in order. */
 #include <limits.h>
@@ -246,6 +249,8 @@ size_t HG__CPU(gemm_workspace)(const hg_context *ctx, const struct hg__gemm_args
 	if (has_gradients)
 		most = hg__larger(most, hg__larger(product_bytes(job.m, job.k, job.n, threads),
 		                                   product_bytes(job.k, job.n, job.m, threads)));
+	if (a->statistics.x.data)
+		most = hg__larger(most, HG__CPU(batch_norm_workspace)(ctx, &a->statistics));
 	return hg__larger(most, a->sums.data ? HG__CPU(colsum_workspace)(ctx, &sums) : 0);
 }
 
@@ -278,6 +283,8 @@ static hg_status check_operands(hg_context *ctx, const struct hg__gemm_args *a,
 	                job->k == k && a->c.rows == job->m && a->c.cols == job->n &&
 	                    hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->c),
 	                "gemm", &a->a, &a->b, &a->c, &a->bias, &a->sums));
+	HG__TRY(hg__need(ctx, !a->statistics.x.data || (!a->trans_a && !a->trans_b),
+	                 "gemm: statistics of a transposed product"));
 	HG__TRY(hg__need(ctx, !a->sums.data || (!a->trans_b && !a->bias.data),
 	                 "gemm: column sums of a transposed B, or beside a bias"));
 	if (a->pick > 1)
@@ -319,5 +326,5 @@ hg_status HG__CPU(gemm)(hg_context *ctx, const struct hg__gemm_args *a)
 		}
 	}
 	omp_set_num_threads(saved);
-	return HG_OK;
+	return a->statistics.x.data ? HG__CPU(batch_norm)(ctx, &a->statistics) : HG_OK;
 }
