@@ -65,7 +65,7 @@ static hg_var record(struct bench *b, hg_tape *tape, const struct row *row, hg_v
 {
 	hg_var before = x;
 	for (int k = 0; k <= NORMS; k++) {
-		char w[8], c[8];
+		char w[16], c[16];
 		const int64_t from = k ? HIDDEN : FEATURES, to = k < NORMS ? HIDDEN : CLASSES;
 		snprintf(w, sizeof w, "w%d", k);
 		snprintf(c, sizeof c, "b%d", k);
