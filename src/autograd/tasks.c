@@ -338,6 +338,7 @@ static hg_status build_backward(hg_tape *tape)
 				build_recompute(tape, k, i);
 		struct hg__task *task = &program->backward[program->backwards++];
 		*task = program->forward[f];
+		task->idle = 0;
 		HG__TRY(backward_call(tape, task));
 		join_region(tape, task, 1);
 		task->idle |= is_idle_norm(&tape->plan, k, task->call.node, 1);
