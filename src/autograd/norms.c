@@ -7,10 +7,9 @@
  *                what the norm reads takes its own gradient through the norm, so that this is not
  *                stored.
  *
- * A norm of which others do all that there is to do in a pass is idle in it.
- * The numbers are rounded as they would be in memory. The nodes stay on the tape with their bounds
- * and verdicts. None of this happens where readers are not counted, because ops are to be separate
- * (fuse.c). */
+ * A norm is idle in a pass in which others do all that there is to do. Numbers are rounded as they
+ * would be in memory, and the nodes stay on the tape with their bounds and verdicts. Nothing of
+ * this happens where readers are not counted, because ops are to be separate (fuse.c). */
 #include "autograd/tape.h"
 
 /* Is the result of this entry a half or a float as it is, without a check of its own? What a guard
