@@ -573,7 +573,8 @@ static void ops_on_rows_are_refused(void)
 	rig_close(&r);
 }
 
-/* AUTO chooses by the work on a list: more sums and more columns speak for rows. */
+/* AUTO chooses by the work on a list: for one narrow sum it scatters, and more sums and more columns
+ * speak for rows. */
 static void auto_chooses(void)
 {
 	hg_context *ctx = test_context();
@@ -590,6 +591,7 @@ static void auto_chooses(void)
 		const hg_aggregation chosen = hg_graph_stream_aggregation(stream);
 		CHECK(chosen == HG_AGGREGATION_GATHER || chosen == HG_AGGREGATION_SCATTER);
 		CHECK(scatters_before || chosen == HG_AGGREGATION_GATHER);
+		CHECK(uses > 1 || chosen == HG_AGGREGATION_SCATTER);
 		scatters_before = chosen == HG_AGGREGATION_SCATTER;
 		hg_graph_stream_free(stream);
 	}
