@@ -573,8 +573,8 @@ static void ops_on_rows_are_refused(void)
 	rig_close(&r);
 }
 
-/* AUTO chooses by the work on a list: for one narrow sum it scatters, and more sums and more columns
- * speak for rows. */
+/* AUTO chooses by the work on a list: for one narrow sum it scatters, and more sums and more
+ * columns speak for rows. */
 static void auto_chooses(void)
 {
 	hg_context *ctx = test_context();
