@@ -3,31 +3,36 @@
  *     forward    The node that makes what a norm reads computes the statistics. The node that alone
  *                reads the norm's result normalises what the norm reads, so that the result is not
  *                stored.
- *     backward   That node also adds up the gradients of gamma and beta. And the node that makes
- *                what the norm reads takes its own gradient through the norm, so that this is not
- *                stored.
+ *     backward   The node that reads the norm's result also adds up the gradients of gamma and
+ *                beta. The node that makes what the norm reads takes its own gradient through the
+ *                norm, so that this is not stored.
  *
  * A norm is idle in a pass in which others do all that there is to do. Numbers are rounded as they
  * would be in memory, and the nodes stay on the tape with their bounds and verdicts. Nothing of
- * this happens where readers are not counted, because ops are to be separate (fuse.c). */
+ * this happens on a copy that keeps everything (keep.c), or where ops are to be separate, because
+ * readers are then not counted (fuse.c). */
 #include "autograd/tape.h"
 
-/* Is the result of this entry a half or a float as it is, without a check of its own? What a guard
- * must compare has to be stored. */
-static int is_unchecked(const struct hg__node *node, const struct hg__value *out)
+/* Can the result of this node do without memory? It has one reader, nobody keeps it, it has no
+ * factor, and no guard has to compare it as it is stored. */
+static int needs_no_memory(const struct hg__node *node, const struct hg__value *out)
 {
 	const int bounded = node->verdict == HG_PROVED || node->verdict == HG_EXACT || node->by_weights;
 	return bounded && !out->shift && !node->shadow && !out->keep && out->uses == 1;
 }
 
-/* Can what this node reads as operand 0 be read again at any time up to the backward of its reader?
- * It can unless it is in a region or computed a second time. */
+/* Can all that this node reads stay in memory up to the backward of the nodes around it? What lies
+ * in a region has no memory, and what is computed a second time has it twice for a short while. */
 static int stays(const struct hg__recording *recording, const struct hg__tape_plan *plan,
                  const struct hg__node *node)
 {
-	const struct hg__value *x = &recording->value[node->in[0]];
-	return !plan->value[node->in[0]].inside &&
-	       (x->node < 0 || !(recording->entry[x->node].node.op->traits & HG__RECOMPUTE));
+	int can = 1;
+	for (int i = 0; i < node->n_in; i++) {
+		const struct hg__value *x = hg__operand(recording, node, i);
+		const unsigned traits = x && x->node >= 0 ? recording->entry[x->node].node.op->traits : 0;
+		can &= !x || (!plan->value[node->in[i]].inside && !(traits & HG__RECOMPUTE));
+	}
+	return can;
 }
 
 /* Can the node of entry k compute with norms? */
@@ -51,12 +56,13 @@ static int32_t norm_before(const hg_context *ctx, const struct hg__recording *re
 	    !computes(ctx, recording, plan, k))
 		return -1;
 	const struct hg__node *norm = &recording->entry[x->node].node;
-	return norm->op->as_normalised && is_unchecked(norm, x) && stays(recording, plan, norm)
+	return norm->op->as_normalised && needs_no_memory(norm, x) && stays(recording, plan, norm)
 	           ? x->node
 	           : -1;
 }
 
-/* Are the gradients of all operands but 0 written by this node alone, where they stay? */
+/* Does this node alone contribute to the gradients of its operands but 0, and do these have memory
+ * outside of the arena? */
 static int has_own_params(const struct hg__recording *recording, const struct hg__tape_plan *plan,
                           const struct hg__node *node)
 {
@@ -79,13 +85,24 @@ static int takes_gradient(const hg_context *ctx, const struct hg__recording *rec
 	       has_own_params(recording, plan, norm) && computes(ctx, recording, plan, x->node);
 }
 
+/* Does no other node update the same running statistics? Two would do so in another order. */
+static int has_own_buffers(const struct hg__recording *recording, int32_t norm)
+{
+	const hg_param *buffer = recording->entry[norm].node.buffer[0];
+	int own = 1;
+	for (int32_t k = 0; k < (int32_t)recording->entries; k++)
+		own &= k == norm || recording->entry[k].fused_into >= 0 || !buffer ||
+		       recording->entry[k].node.buffer[0] != buffer;
+	return own;
+}
+
 /* The entry that makes what this norm reads, if it can compute the statistics; else -1. */
 static int32_t maker_of_input(const hg_context *ctx, const struct hg__recording *recording,
                               const struct hg__tape_plan *plan, int32_t norm)
 {
 	const struct hg__value *x = hg__operand(recording, &recording->entry[norm].node, 0);
 	return plan->trains && plan->entry[norm].alive && x->kind == HG__RESULT && x->uses &&
-	               plan->entry[x->node].statistics < 0 &&
+	               plan->entry[x->node].statistics < 0 && has_own_buffers(recording, norm) &&
 	               stays(recording, plan, &recording->entry[norm].node) &&
 	               computes(ctx, recording, plan, x->node)
 	           ? x->node

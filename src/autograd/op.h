@@ -144,7 +144,8 @@ struct hg__call {
 	 *     normalise   in[0] is what a norm reads, and operand 0 what this makes of it
 	 *     norm_sums   backward: receive the gradients of that norm's gamma and beta
 	 *     statistics  forward: if statistics.x is there, it is out, which a norm reads
-	 *     through     backward: a norm reads out = through.x alone, and dout is its through.dy
+	 *     through     backward: only a norm reads out, which is through.x. dout is then the
+	 *                 gradient of the norm's result
 	 *
 	 * and of the norm itself: has_statistics, if the node that makes what it reads has computed
 	 * them; has_sums, if the node that reads its result has added up its gradients. */
@@ -264,8 +265,8 @@ struct hg__op {
 	 * NULL: every node does, if its backward runs. */
 	int (*transpose)(const struct hg__node *node, int back);
 	/* Optional: called once when the tape is compiled, with graph and shapes but without data. It
-	 * makes the graph build what the op reads (norms, weights in the state type), so that a run
-	 * allocates nothing. */
+	 * makes the graph build what the op reads (degree factors, weights in the state type), so that
+	 * a run allocates nothing. */
 	hg_status (*prepare)(const struct hg__call *c);
 	/* Optional, with HG__TILES: the columns that a sum of `cols` columns stages by tiles; 0 if this
 	 * node has no use for tiles. NULL: every node has, and stages `cols`. */
@@ -277,8 +278,8 @@ struct hg__op {
 	/* With it: what this forward or backward call computes. */
 	struct hg__batch_norm_args (*as_statistics)(const struct hg__call *c);
 	struct hg__batch_norm_back_args (*as_gradients)(const struct hg__call *c);
-	/* Optional: can a node with operands of these shapes compute with the norms before and behind
-	 * it (call->normalise, norm_sums, statistics, through)? NULL: no. */
+	/* Optional: can a node with operands of these shapes compute with the batch norms before and
+	 * behind it (call->normalise, norm_sums, statistics, through)? NULL: no. */
 	int (*normalises)(const hg_context *ctx, const struct hg__shape *in);
 	/* Sets test input i, valid or deliberately invalid; returns 0 if there are fewer. */
 	int (*sample)(int i, const struct hg__extent *extent, struct hg__sample *sample);

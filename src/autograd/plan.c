@@ -169,13 +169,15 @@ static void result_spans(const struct hg__recording *recording, struct hg__tape_
 	}
 }
 
-/* Node k computes its operand 0 from what the batch norm that makes it reads, and from what that
- * has saved, up to this position. */
+/* A node computes its operand 0, `value`, from all that the batch norm that makes it reads, and
+ * from what that has saved, up to this position. */
 static void extend_normalised(const struct hg__recording *recording, struct hg__tape_plan *plan,
                               const struct hg__value *value, int32_t position)
 {
 	const struct hg__node *norm = &recording->entry[value->node].node;
-	extend_span(plan, plan->value[norm->in[0]].span, position);
+	for (int i = 0; i < norm->n_in; i++)
+		if (norm->in[i] >= 0)
+			extend_span(plan, plan->value[norm->in[i]].span, position);
 	for (int i = 0; i < HG__MAX_AUX; i++)
 		if (norm->aux[i] >= 0 && !(recording->entry[value->node].saves & HG__BACK_AUX(i)))
 			extend_span(plan, plan->value[norm->aux[i]].span, position);
@@ -367,8 +369,11 @@ static void norm_spans(const struct hg__recording *recording, struct hg__tape_pl
 			continue;
 		widen_aux(recording, plan, norm, 0, plan->entry[norm].position, at);
 		widen_aux(recording, plan, norm, 1, plan->entry[norm].position_back, at);
-		extend_span(plan, plan->value[out].span, at);
-		extend_span(plan, plan->value[recording->entry[norm].node.out].grad_span, at);
+		const struct hg__node *node = &recording->entry[norm].node;
+		for (int i = 0; i < node->n_in; i++)
+			if (node->in[i] >= 0)
+				extend_span(plan, plan->value[node->in[i]].span, at);
+		extend_span(plan, plan->value[node->out].grad_span, at);
 	}
 }
 

@@ -50,10 +50,10 @@ struct hg__planned_value {
 	/* depends: on a parameter or variable; reaches: the loss; through differentiable operands */
 	int depends, reaches;
 	int grad; /* depends and reaches: a gradient is computed */
-	/* Of batch norms (norms.c); -1: none. `normalised`: the value is the result of one, and the
-	 * entry that alone reads it computes it from what the norm reads, so it is not stored.
-	 * `through`: the norm that alone reads the value. The node that makes the value computes its
-	 * gradient from that of the norm's result, so the gradient is not stored. */
+	/* Entries around batch norms (norms.c); -1: none. `normalised`: the value is the result of a
+	 * norm, and this entry, which alone reads it, computes it from what the norm reads, so it is
+	 * not stored. `through`: the entry of the norm that alone reads the value. The node that makes
+	 * the value computes its gradient from that of the norm's result, so it is not stored. */
 	int32_t normalised, through;
 	/* made and read inside a region: neither it nor its gradient is ever stored */
 	int inside;
@@ -71,8 +71,9 @@ struct hg__planned_entry {
 	int32_t position;      /* of its forward; i in the list of positions above */
 	int32_t position_back; /* of its backward */
 	int32_t region;        /* the number of its region; -1: none */
-	/* Of batch norms (norms.c). `statistics`: the norm whose statistics the forward of this entry
-	 * computes; -1: none. The others are of a norm: which of its numbers others compute. */
+	/* Of batch norms (norms.c). `statistics`: the entry of the norm whose statistics the forward
+	 * of this entry computes; -1: none. The others are of a norm: which of its numbers others
+	 * compute. */
 	int32_t statistics;
 	int has_statistics, has_sums;
 	int is_first[HG__MAX_IN]; /* operand i gets its first contribution to its gradient here */
@@ -135,7 +136,7 @@ static inline int32_t hg__position_end(const struct hg__tape_plan *plan)
 }
 
 /* The last position at which a span still holds its tensor. No span: the tensor has memory of its
- * own. */
+ * own, or is not stored at all. */
 static inline int32_t hg__last_of(const struct hg__tape_plan *plan, int32_t span)
 {
 	return span >= 0 ? plan->span[span].last : INT32_MAX;
@@ -145,7 +146,8 @@ static inline int32_t hg__last_of(const struct hg__tape_plan *plan, int32_t span
 HG_NODISCARD hg_status hg__tape_regions(hg_tape *tape);
 /* regions.c: sets the positions of the nodes in regions, and which values are inside. */
 void hg__place_regions(const struct hg__recording *recording, struct hg__tape_plan *plan);
-/* norms.c: finds the batch norms whose result, or whose gradient, is not stored. */
+/* norms.c: finds what other nodes compute of a batch norm: statistics, result, sums, and the
+ * gradient of what it reads. */
 void hg__place_norms(const hg_context *ctx, const struct hg__recording *recording,
                      struct hg__tape_plan *plan);
 /* plan.c: which nodes run, which values get a gradient, and how long each buffer lives. */

@@ -74,7 +74,7 @@ static void count_backward(const struct hg__task *task, hg_profile_line *line)
 	if (line->bytes_written <= 0.0) /* all gradients are passed on: there is nothing to do */
 		return;
 	line->bytes_read += read_operands(call, &read) + bytes_of(&read, &call->dout) +
-	                    bytes_of(&read, &call->out) +
+	                    bytes_of(&read, &call->out) + bytes_of(&read, &call->through.x) +
 	                    graph_bytes(call, call->csr_t.rowptr ? &call->csr_t : &call->csr);
 	for (int i = 0; i < HG__MAX_AUX; i++)
 		line->bytes_read += bytes_of(&read, &call->aux[i]);

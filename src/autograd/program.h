@@ -19,8 +19,10 @@ struct hg__task {
 	/* in the backward pass: this call runs forward and recomputes an operand of the next one */
 	int recompute;
 	/* its region, which runs with this call: forward with that of the first node, backward with
-	 * that of the first that has a gradient. The calls of the other nodes are idle. */
+	 * that of the first that has a gradient */
 	const struct hg__region_call *region;
+	/* nothing runs: another node of the region, or the nodes around a batch norm (norms.c), do the
+	 * work */
 	int idle;
 	struct hg__mat add[HG__MAX_IN];
 	int is_first[HG__MAX_IN];

@@ -128,17 +128,47 @@ struct search {
 	int ended; /* the search has ended: a node was found, or an input is not finite */
 };
 
-static hg_status count_bad(const struct search *s, hg_context *ctx, const struct hg__mat *x,
-                           int *bad)
+/* Whether a matrix has a number that is not finite, and the largest of the others. */
+static hg_status look_at(const struct search *s, hg_context *ctx, const struct hg__mat *x, int *bad,
+                         double *largest)
 {
 	float seen[2] = {0.0f, 0.0f};
 	*bad = 0;
+	*largest = 0.0;
 	if (!x->data || !hg__is_float(x->dtype) || x->rows * x->cols == 0)
 		return HG_OK;
 	const struct hg__amax_args args = {.x = *x, .out = s->amax->mat};
 	HG__TRY(ctx->backend->kernels->amax.run(ctx, &args));
 	HG__TRY(hg_tensor_download(s->amax, seen, HG_F32));
 	*bad = seen[1] > 0.0f;
+	*largest = (double)seen[0];
+	return HG_OK;
+}
+
+static hg_status count_bad(const struct search *s, hg_context *ctx, const struct hg__mat *x,
+                           int *bad)
+{
+	double largest;
+	return look_at(s, ctx, x, bad, &largest);
+}
+
+/* A batch norm whose result the node computes as it reads it (norms.c): are gamma or beta bad, and
+ * if not, may its result have overflowed? It is at most sqrt(n) |gamma| + |beta|. */
+static hg_status check_norm(const struct search *s, const hg_tape *tape, int32_t norm, int *given,
+                            int *overflows)
+{
+	enum { GAMMA = 1, BETA = 2 };
+	const struct hg__node *node = &tape->recording.entry[norm].node;
+	const struct hg__value *out = &tape->recording.value[node->out];
+	const struct hg__mat gamma = hg__mat_of(tape, node->in[GAMMA]),
+	                     beta = hg__mat_of(tape, node->in[BETA]);
+	double scale, offset;
+	int bad = 0;
+	HG__TRY(look_at(s, tape->ctx, &gamma, given, &scale));
+	HG__TRY(look_at(s, tape->ctx, &beta, &bad, &offset));
+	*given |= bad;
+	*overflows = !*given && out->dtype == HG_F16 &&
+	             sqrt((double)out->rows) * scale + offset > hg_dtype_get(HG_F16)->max;
 	return HG_OK;
 }
 
@@ -148,20 +178,23 @@ static hg_status check_node(void *user, const hg_tape *tape, int32_t entry, int 
                             const struct hg__call *call)
 {
 	struct search *s = user;
-	int bad = 0, given = 0;
+	int bad = 0, given = 0, overflows = 0;
 	if (backward || s->ended)
 		return HG_OK;
 	HG__TRY(count_bad(s, tape->ctx, &call->out, &bad));
 	const struct hg__region *region = hg__region_of(&tape->plan, entry);
+	const int32_t norm = call->normalise.mean ? tape->recording.value[call->node->in[0]].node : -1;
 	if (region && bad) { /* what its nodes read is not stored */
 		const struct hg__mat x = hg__mat_of(tape, region->x);
 		HG__TRY(count_bad(s, tape->ctx, &x, &given));
 	}
+	if (norm >= 0 && bad)
+		HG__TRY(check_norm(s, tape, norm, &given, &overflows));
 	for (int i = 0; i < call->node->n_in && bad && !given; i++)
 		HG__TRY(count_bad(s, tape->ctx, &call->in[i], &given));
 	s->ended = bad;
 	if (bad && !given)
-		s->found = entry;
+		s->found = overflows ? norm : entry;
 	return HG_OK;
 }
 

@@ -15,9 +15,10 @@ enum { SIZES = HG__BIN_ROWS + 1 };
  * at least one of `largest` nodes and none larger. */
 static void choose(const int64_t *left, int largest, int64_t *chosen)
 {
-	/* last[r]: r nodes can be had, the last graph of which has so many; 0: r cannot be had. times:
-	 * how many graphs of this size were needed for it. Sizes are tried from the largest on, and
-	 * what is possible without a size stays as it is, so few large graphs are preferred. */
+	/* last[r], for r > 0: the size of the graph that was added last to reach r nodes; 0: r cannot
+	 * be reached. times[r]: how many graphs of the size that is being tried are in it. Sizes are
+	 * tried from the largest on, and what is reached without a size stays as it is, so few large
+	 * graphs are preferred. */
 	int last[SIZES] = {0}, times[SIZES];
 	const int room = HG__BIN_ROWS - largest;
 	memset(chosen, 0, SIZES * sizeof *chosen);

@@ -1,6 +1,7 @@
 /* Batch norms on random tapes (autograd/norms.c): products, norms, relu, dropout, aggregations and
  * sums in any order, results that are read twice or kept, parameters of two norms, a variable as X.
  * Whatever products compute of the norms, the gradients are those op by op. */
+#include "halfgraph/observe.h"
 #include "halfgraph/ops_norm.h"
 #include "unit/region_rig.h"
 
@@ -46,6 +47,10 @@ static hg_var add_norm(struct walk *w, hg_var x, int64_t width)
 		w->shared = width;
 		w->gamma = hg_tape_param(w->tape, vector(w, width, HG_INIT_ONES, 0));
 		w->beta = hg_tape_param(w->tape, vector(w, width, HG_INIT_ZEROS, 0));
+		if (!test_below(3)) /* they may be results, too */
+			w->gamma = hg_add(w->tape, w->gamma, w->beta);
+		if (!test_below(3))
+			w->beta = hg_add(w->tape, w->beta, w->gamma);
 	}
 	return hg_batch_norm(w->tape, x, w->gamma, w->beta,
 	                     vector(w, width, HG_INIT_ZEROS, HG_PARAM_BUFFER),
@@ -105,6 +110,7 @@ static hg_tape *record_random(struct bench *b, const hg_tensor *x, const hg_tens
 	struct walk w = {.b = b};
 	test_reseed(seed);
 	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &w.tape));
+	hg_tape_observe(w.tape, 0); /* buffers stay no longer than the plan says */
 	add_value(
 	    &w, test_below(3) ? hg_tape_input(w.tape, x, "x", -1.0) : hg_tape_variable(w.tape, x, "x"),
 	    FEATURES);

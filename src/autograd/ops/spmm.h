@@ -28,11 +28,13 @@ HG_NODISCARD hg_status hg__spmm_backward(const struct hg__call *c, struct hg__ma
 HG_NODISCARD hg_status hg__spmm_sum(const struct hg__call *c, const struct hg__element *e,
                                     struct hg__mat dy, struct hg__terms *t);
 
-/* spmm_range.c: the range rules of spmm; are the features of each column scaled before the sum; and
- * the largest |weight| of a graph that scatters, which its stream promises, 1 of another graph. */
+/* spmm_range.c: the range rules of spmm. */
 struct hg__known hg__spmm_range(const struct hg__range *r, struct hg__derivation *how);
 void hg__spmm_range_back(const struct hg__range *r, struct hg__gradients *grad);
+/* spmm_range.c: whether the features of each column are scaled once, before the sum. */
 int hg__spmm_scales_first(const hg_graph *graph, hg_norm norm, hg_dtype dtype);
+/* spmm_range.c: the largest |weight| of a graph that scatters, as its stream promises; 1 for other
+ * graphs. */
 double hg__spmm_own_weight(hg_graph *graph);
 
 /* spmm_scatter.c: the aggregation of a graph that scatters, and the inner products at its edges. */

@@ -83,7 +83,7 @@ static void pack_a(const struct job *job, int64_t m0, int64_t mn, int64_t k, int
 		const int64_t row = trans ? k + r : m0 + r, col = trans ? m0 : k;
 		float *to = panel + r * pitch;
 		if (norm->mean) {
-			hg__normalised_row(norm, a, row, col, cols, to);
+			hg__read_normalised(norm, a, row, col, cols, to);
 			continue;
 		}
 		const float *from = hg__row(a, row, col, cols, to);

@@ -4,19 +4,19 @@
  * gradient is stored.
  *
  * The rows are cut into runs, by their number alone, and a thread computes a run TILE rows at a
- * time: dY and X as they count, then dX, then what the tile adds to dW, db and the gradients of the
- * norm. The sums of the runs are added in order, so they have the same bits for any number of
+ * time: dY and X after their norms, then dX, then what the tile adds to dW, db and the gradients of
+ * the norm. The sums of the runs are added in order, so they have the same bits for any number of
  * threads. */
 #include <omp.h>
 
 #include "kernels/cpu/normalise.h"
 #include "kernels/cpu/tile.h"
 
-/* A tile of 64 rows, 64 columns and its product take 48 kB, which a second-level cache holds. */
+/* With k = d = 64 the tile's rows of dY, X and dX take 48 kB, which a second-level cache holds. */
 #define TILE 64
-/* A run has at least so many rows, because its sums are as large as dW; and there are at most so
- * many runs, which is enough for many cores. */
-#define RUN 512
+/* A run has at least so many rows, because its sums are as large as dW. There are at most so many
+ * runs, which is enough for many cores; their sums take up to RUNS times the memory of dW. */
+#define RUN 128
 #define RUNS 64
 
 struct linear {
@@ -114,7 +114,7 @@ static void put_dy(const struct linear *l, int64_t row, float *to)
 static void put_x(const struct linear *l, int64_t row, float *to)
 {
 	if (l->a->normalise.mean) {
-		hg__normalised_row(&l->a->normalise, &l->a->x, row, 0, l->k, to);
+		hg__read_normalised(&l->a->normalise, &l->a->x, row, 0, l->k, to);
 		return;
 	}
 	const float *from = hg__row(&l->a->x, row, 0, l->k, to);

@@ -22,8 +22,8 @@ HG__INLINE void hg__normalise_row(const struct hg__normalise *of, int64_t col, i
 			y[c] = y[c] <= 0.0f ? 0.0f : y[c];
 }
 
-/* dY where relu passed what the forward pass gave it, 0 elsewhere: `to`, or dy where there is no
- * relu. What relu was given is computed again from x by the same operations. */
+/* Returns dY where the relu passed its input and 0 elsewhere, in `to`; without a relu it returns dy
+ * itself. The input of the relu is computed again from x by the same operations. */
 HG__INLINE const float *hg__normalise_passed(const struct hg__normalise *of, int64_t col, int64_t n,
                                              const float *x, const float *dy, float *to)
 {
@@ -81,8 +81,8 @@ HG__INLINE void hg__normalise_back_row(const struct hg__batch_norm_back_args *a,
 }
 
 /* y: n columns of a row of what X stands for, widened. */
-HG__INLINE void hg__normalised_row(const struct hg__normalise *of, const struct hg__mat *x,
-                                   int64_t row, int64_t col, int64_t n, float *y)
+HG__INLINE void hg__read_normalised(const struct hg__normalise *of, const struct hg__mat *x,
+                                    int64_t row, int64_t col, int64_t n, float *y)
 {
 	for (int64_t c = 0; c < n; c += HG__WIDTH) {
 		hg_half half[HG__WIDTH];
