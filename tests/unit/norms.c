@@ -220,8 +220,51 @@ static void products_compute_the_norms_around_them(void)
 		compare(&rows[i]);
 }
 
+/* ---- which node a search for numbers that are not finite names ---- */
+
+/* Runs norm 0 with an element of gamma that is this number. Returns the entry that is found. */
+static int32_t first_bad(enum how how, float element, struct bench *b)
+{
+	static const struct row row = {.what = "bad", .policy = "fp16", .mode = HG_TRAIN};
+	float values[HIDDEN];
+	int32_t found = -2;
+	test_reseed(7);
+	bench_open(b, test_context(), policy_named(row.policy), HG_TRAIN);
+	b->ctx->separate_ops = how == OP_BY_OP;
+	const hg_var x = hg_tape_input(
+	    b->tape, random_tensor(b, b->params->policy.state, ROWS, FEATURES, 1.0), "x", -1.0);
+	static int32_t label[ROWS];
+	const hg_var logits = record(b, b->tape, &row, x, 0),
+	             labels = hg_tape_input(b->tape, tensor_of(b, HG_I32, ROWS, 1, label, HG_I32),
+	                                    "labels", -1.0);
+	CHECK_OK(hg_tape_compile(b->tape, hg_softmax_xent(b->tape, logits, labels, HG_NONE)));
+	for (int i = 0; i < HIDDEN; i++)
+		values[i] = i == 3 ? element : 1.0f;
+	CHECK_OK(hg_tensor_upload(hg_params_find(b->params, "gamma0")->master, values, HG_F32));
+	CHECK_OK(hg__tape_first_bad(b->tape, &found));
+	return found;
+}
+
+static void a_bad_norm_is_named_as_op_by_op(void)
+{
+	static const float elements[] = {NAN, 6e4f};
+	for (int i = 0; i < 2; i++) {
+		int32_t found[2];
+		for (int how = 0; how < 2; how++) {
+			struct bench b;
+			found[how] = first_bad(how ? OP_BY_OP : AS_IT_IS, elements[i], &b);
+			CHECK(found[how] < 0 || b.tape->recording.entry[found[how]].node.op->as_normalised);
+			bench_close(&b);
+		}
+		CHECK_MSG(found[0] == found[1] && (found[0] < 0) == (i == 0),
+		          "gamma %g: entry %d, op by op %d", (double)elements[i], (int)found[0],
+		          (int)found[1]);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(products_compute_the_norms_around_them)};
+	static const struct test_case cases[] = {TEST(products_compute_the_norms_around_them),
+	                                         TEST(a_bad_norm_is_named_as_op_by_op)};
 	return RUN_TESTS(argc, argv, cases);
 }
