@@ -36,8 +36,8 @@ static int stays(const struct hg__recording *recording, const struct hg__tape_pl
 }
 
 /* Can the node of entry k compute with norms? */
-static int computes(const hg_context *ctx, const struct hg__recording *recording,
-                    const struct hg__tape_plan *plan, int64_t k)
+static int computes_norms(const hg_context *ctx, const struct hg__recording *recording,
+                          const struct hg__tape_plan *plan, int64_t k)
 {
 	const struct hg__node *node = &recording->entry[k].node;
 	struct hg__shape in[HG__MAX_IN];
@@ -53,7 +53,7 @@ static int32_t norm_before(const hg_context *ctx, const struct hg__recording *re
 {
 	const struct hg__value *x = hg__operand(recording, &recording->entry[k].node, 0);
 	if (!x || x->kind != HG__RESULT || plan->entry[x->node].region >= 0 ||
-	    !computes(ctx, recording, plan, k))
+	    !computes_norms(ctx, recording, plan, k))
 		return -1;
 	const struct hg__node *norm = &recording->entry[x->node].node;
 	return norm->op->as_normalised && needs_no_memory(norm, x) && stays(recording, plan, norm)
@@ -82,7 +82,7 @@ static int takes_gradient(const hg_context *ctx, const struct hg__recording *rec
 	const struct hg__value *x = &recording->value[norm->in[0]], *y = &recording->value[norm->out];
 	return x->kind == HG__RESULT && x->uses == 1 && !x->keep && x->dtype == y->dtype &&
 	       plan->entry[x->node].back && stays(recording, plan, norm) &&
-	       has_own_params(recording, plan, norm) && computes(ctx, recording, plan, x->node);
+	       has_own_params(recording, plan, norm) && computes_norms(ctx, recording, plan, x->node);
 }
 
 /* Does no other node update the same running statistics? Two would do so in another order. */
@@ -104,7 +104,7 @@ static int32_t maker_of_input(const hg_context *ctx, const struct hg__recording 
 	return plan->trains && plan->entry[norm].alive && x->kind == HG__RESULT && x->uses &&
 	               plan->entry[x->node].statistics < 0 && has_own_buffers(recording, norm) &&
 	               stays(recording, plan, &recording->entry[norm].node) &&
-	               computes(ctx, recording, plan, x->node)
+	               computes_norms(ctx, recording, plan, x->node)
 	           ? x->node
 	           : -1;
 }

@@ -153,22 +153,21 @@ static hg_status count_bad(const struct search *s, hg_context *ctx, const struct
 }
 
 /* A batch norm whose result the node computes as it reads it (norms.c): are gamma or beta bad, and
- * if not, may its result have overflowed? It is at most sqrt(n) |gamma| + |beta|. */
-static hg_status check_norm(const struct search *s, const hg_tape *tape, int32_t norm, int *given,
+ * if not, may its result have overflowed? In training it is at most sqrt(n) |gamma| + |beta|. */
+static hg_status check_norm(const struct search *s, const struct hg__call *call, int *given,
                             int *overflows)
 {
-	enum { GAMMA = 1, BETA = 2 };
-	const struct hg__node *node = &tape->recording.entry[norm].node;
-	const struct hg__value *out = &tape->recording.value[node->out];
-	const struct hg__mat gamma = hg__mat_of(tape, node->in[GAMMA]),
-	                     beta = hg__mat_of(tape, node->in[BETA]);
+	const struct hg__mat *x = &call->in[0];
+	struct hg__mat gamma = {(void *)(uintptr_t)call->normalise.gamma, 1, x->cols, x->cols, HG_F32},
+	               beta = gamma;
 	double scale, offset;
 	int bad = 0;
-	HG__TRY(look_at(s, tape->ctx, &gamma, given, &scale));
-	HG__TRY(look_at(s, tape->ctx, &beta, &bad, &offset));
+	beta.data = (void *)(uintptr_t)call->normalise.beta;
+	HG__TRY(look_at(s, call->ctx, &gamma, given, &scale));
+	HG__TRY(look_at(s, call->ctx, &beta, &bad, &offset));
 	*given |= bad;
-	*overflows = !*given && out->dtype == HG_F16 &&
-	             sqrt((double)out->rows) * scale + offset > hg_dtype_get(HG_F16)->max;
+	*overflows = !*given && x->dtype == HG_F16 &&
+	             sqrt((double)x->rows) * scale + offset > hg_dtype_get(HG_F16)->max;
 	return HG_OK;
 }
 
@@ -189,7 +188,7 @@ static hg_status check_node(void *user, const hg_tape *tape, int32_t entry, int 
 		HG__TRY(count_bad(s, tape->ctx, &x, &given));
 	}
 	if (norm >= 0 && bad)
-		HG__TRY(check_norm(s, tape, norm, &given, &overflows));
+		HG__TRY(check_norm(s, call, &given, &overflows));
 	for (int i = 0; i < call->node->n_in && bad && !given; i++)
 		HG__TRY(count_bad(s, tape->ctx, &call->in[i], &given));
 	s->ended = bad;

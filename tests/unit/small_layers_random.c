@@ -1,48 +1,17 @@
 /* Regions (autograd/region.h) on random tapes: products, aggregations, biases, relu, dropout and
  * sums in any order, values that are read twice or kept, a variable as X. Whatever becomes a
  * region, the gradients are those op by op. */
+#include "unit/random_tape.h"
 #include "unit/region_rig.h"
 
-enum { VALUES = 32, FEATURES = 11 };
-
-/* The values of a tape so far, and their widths. */
-struct walk {
-	struct bench *b;
-	hg_tape *tape;
-	hg_var value[VALUES];
-	int64_t width[VALUES];
-	int values, params;
-};
-
-static hg_var add_param(struct walk *w, int64_t rows, int64_t cols)
-{
-	char name[48];
-	snprintf(name, sizeof name, "p%d_%lldx%lld", w->params++, (long long)rows, (long long)cols);
-	return hg_tape_param(w->tape, param(w->b, name, rows, cols));
-}
-
-static void add_value(struct walk *w, hg_var value, int64_t width)
-{
-	CHECK(w->values < VALUES);
-	w->value[w->values] = value;
-	w->width[w->values++] = width;
-}
+enum { FEATURES = 11 };
 
 static hg_var add_layer(struct walk *w, int from, int64_t width)
 {
 	const hg_var product =
-	    hg_linear(w->tape, w->value[from], add_param(w, w->width[from], width), HG_NONE);
+	    hg_linear(w->tape, w->value[from], walk_param(w, w->width[from], width), HG_NONE);
 	const hg_var sum = hg_spmm(w->tape, w->b->graph, product, HG_NONE, HG_NORM_BOTH, 1.0f);
-	return hg_relu(w->tape, hg_bias_add(w->tape, sum, add_param(w, 1, width)));
-}
-
-static void add_sum(struct walk *w, int from)
-{
-	for (int k = 0; k < w->values; k++)
-		if (k != from && w->width[k] == w->width[from]) {
-			add_value(w, hg_add(w->tape, w->value[from], w->value[k]), w->width[from]);
-			return;
-		}
+	return hg_relu(w->tape, hg_bias_add(w->tape, sum, walk_param(w, 1, width)));
 }
 
 /* One op on the last value, or now and then on another one. */
@@ -54,34 +23,33 @@ static void add_op(struct walk *w)
 	const hg_var x = w->value[from];
 	switch (test_below(9)) {
 	case 0:
-		add_value(w, hg_linear(w->tape, x, add_param(w, own, width), HG_NONE), width);
+		walk_add(w, hg_linear(w->tape, x, walk_param(w, own, width), HG_NONE), width);
 		break;
 	case 1:
-		add_value(w, hg_linear(w->tape, x, add_param(w, own, width), add_param(w, 1, width)),
-		          width);
+		walk_add(w, hg_linear(w->tape, x, walk_param(w, own, width), walk_param(w, 1, width)),
+		         width);
 		break;
 	case 2:
 	case 3:
-		add_value(w,
-		          hg_spmm(w->tape, w->b->graph, x, HG_NONE,
-		                  test_below(6) ? HG_NORM_BOTH : HG_NORM_RIGHT,
-		                  test_below(8) ? 1.0f : 0.5f),
-		          own);
+		walk_add(w,
+		         hg_spmm(w->tape, w->b->graph, x, HG_NONE,
+		                 test_below(6) ? HG_NORM_BOTH : HG_NORM_RIGHT, test_below(8) ? 1.0f : 0.5f),
+		         own);
 		break;
 	case 4:
-		add_value(w, hg_relu(w->tape, x), own);
+		walk_add(w, hg_relu(w->tape, x), own);
 		break;
 	case 5:
-		add_value(w, hg_dropout(w->tape, x, 0.3f), own);
+		walk_add(w, hg_dropout(w->tape, x, 0.3f), own);
 		break;
 	case 6:
-		add_sum(w, from);
+		walk_add_sum(w, from);
 		break;
 	case 7:
 		hg_tape_keep(w->tape, x);
 		break;
 	default:
-		add_value(w, add_layer(w, from, width), width);
+		walk_add(w, add_layer(w, from, width), width);
 		break;
 	}
 }
@@ -93,13 +61,13 @@ static hg_tape *record_random(struct bench *b, const hg_tensor *x, const hg_tens
 	struct walk w = {.b = b};
 	test_reseed(seed);
 	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &w.tape));
-	add_value(
-	    &w, test_below(3) ? hg_tape_input(w.tape, x, "x", -1.0) : hg_tape_variable(w.tape, x, "x"),
-	    FEATURES);
+	walk_add(&w,
+	         test_below(3) ? hg_tape_input(w.tape, x, "x", -1.0) : hg_tape_variable(w.tape, x, "x"),
+	         FEATURES);
 	const int ops = 6 + (int)test_below(20);
 	for (int k = 0; k < ops; k++)
 		add_op(&w);
-	add_value(&w, add_layer(&w, w.values - 1, 16), 16);
+	walk_add(&w, add_layer(&w, w.values - 1, 16), 16);
 	compile_loss(b, w.tape, w.value[w.values - 1], labels);
 	return w.tape;
 }

@@ -89,7 +89,6 @@ static void put_dy(const struct linear *l, int64_t row, float *to)
 	const struct hg__mat *dy = &l->a->dy;
 	for (int64_t col = 0; col < l->d; col += HG__WIDTH) {
 		float xs[HG__WIDTH];
-		hg_half half[HG__WIDTH];
 		const int64_t n = hg__min(HG__WIDTH, l->d - col);
 		if (through->x.data && row >= hg__live_rows(through->live, dy)) {
 			memset(to + col, 0, (size_t)n * sizeof *to);
@@ -103,10 +102,7 @@ static void put_dy(const struct linear *l, int64_t row, float *to)
 		}
 		hg__normalise_back_row(through, col, n, hg__row(&through->x, row, col, n, xs), from,
 		                       to + col);
-		if (dy->dtype != HG_F16)
-			continue;
-		hg__narrow(n, to + col, half);
-		hg__widen(n, half, to + col);
+		hg__round_as(dy->dtype, n, to + col);
 	}
 	memset(to + l->d, 0, (size_t)(l->pd - l->d) * sizeof *to);
 }

@@ -7,6 +7,16 @@
 #include "kernels/cpu/rows.h"
 #include "kernels/kernels.h"
 
+/* Rounds n <= HG__WIDTH numbers as a matrix of this type would store them. */
+HG__INLINE void hg__round_as(hg_dtype dtype, int64_t n, float *y)
+{
+	hg_half half[HG__WIDTH];
+	if (dtype != HG_F16)
+		return;
+	hg__narrow(n, y, half);
+	hg__widen(n, half, y);
+}
+
 /* y = gamma (x - mean) rstd + beta, then relu: n columns from column col on, in f32. y may be x. */
 HG__INLINE void hg__normalise_row(const struct hg__normalise *of, int64_t col, int64_t n,
                                   const float *x, float *y)
@@ -85,17 +95,13 @@ HG__INLINE void hg__read_normalised(const struct hg__normalise *of, const struct
                                     int64_t row, int64_t col, int64_t n, float *y)
 {
 	for (int64_t c = 0; c < n; c += HG__WIDTH) {
-		hg_half half[HG__WIDTH];
 		const int64_t count = hg__min(HG__WIDTH, n - c);
 		if (row >= hg__live_rows(of->live, x)) {
 			memset(y + c, 0, (size_t)count * sizeof *y);
 			continue;
 		}
 		hg__normalise_row(of, col + c, count, hg__row(x, row, col + c, count, y + c), y + c);
-		if (x->dtype != HG_F16)
-			continue;
-		hg__narrow(count, y + c, half);
-		hg__widen(count, half, y + c);
+		hg__round_as(x->dtype, count, y + c);
 	}
 }
 
