@@ -20,6 +20,7 @@
  * this value from X, which it reads anyway, with the same operations. */
 
 #include "kernels/cuda/batch_norm.cuh"
+#include "kernels/cuda/moments.cuh"
 
 namespace
 {
@@ -53,34 +54,10 @@ struct use_running {
  * The difference is accurate enough: k is one of the c values, so (k - mean)^2 <= squares and q <=
  * (1 + c) squares. The difference therefore amplifies the c roundings of q at most c + 2 times, and
  * the same holds for s and sum |x|. This is below the bound gamma_n(u32) of two passes where c (c +
- * 2) <= n, which is why a run has at most RUN rows; a thread has runs of n / 32 rows at most. Two
- * runs a and b are merged (Chan, Golub, LeVeque 1979) by
- *
- *     d = mean_b - mean_a
- *     mean = mean_a + d c_b / (c_a + c_b)
- *     squares = squares_a + squares_b + d^2 c_a c_b / (c_a + c_b)
- *
- * No two large numbers cancel here. A merge rounds the mean by u32 |mean|, and there are fewer than
- * n merges. */
+ * 2) <= n, which is why a run has at most RUN rows; a thread has runs of n / 32 rows at most. Runs
+ * are merged (moments.cuh). */
 constexpr int RUN = 32;
 static_assert(RUN % FLIGHT == 0, "whole flights");
-
-template <int W> struct moments {
-	float count, mean[W], squares[W];
-
-	/* Merges moments of rows that follow these. */
-	__device__ void merge(const moments &b)
-	{
-		const float both = count + b.count, share = both > 0.0f ? b.count / both : 0.0f;
-#pragma unroll
-		for (int i = 0; i < W; i++) {
-			const float d = b.mean[i] - mean[i];
-			mean[i] += d * share;
-			squares[i] += b.squares[i] + d * d * (count * share);
-		}
-		count = both;
-	}
-};
 
 /* The moments of one run: rows own, own + blockDim.y, ... before `end`, where own < end. */
 template <int W, typename T>
@@ -112,9 +89,10 @@ __device__ struct moments<W> run_of(const T *x, int64_t ld, int64_t own, int64_t
 	}
 	struct moments<W> m;
 	m.count = static_cast<float>(rows);
+	const float share = 1.0f / m.count;
 #pragma unroll
 	for (int i = 0; i < W; i++) {
-		const float mean = s[i] / m.count, squares = q[i] - s[i] * mean;
+		const float mean = s[i] * share, squares = q[i] - s[i] * mean;
 		m.mean[i] = first[i] + mean;
 		m.squares[i] = squares < 0.0f ? 0.0f : squares;
 	}
@@ -128,57 +106,12 @@ __device__ struct moments<W> moments_of(const T *x, int64_t ld, int64_t begin, i
 	struct moments<W> m = {
 	};
 	for (int64_t row = begin + threadIdx.y; row < end;
-	     row += RUN * static_cast<int64_t>(blockDim.y))
-		m.merge(run_of<W>(x, ld, row, end, col));
-	return m;
-}
-
-/* Merges the moments of the threads of a block in order. The result is that of column threadIdx.y
- * of the pack, valid where threadIdx.y < W. All threads must call it. No barrier is needed between
- * two calls. */
-template <int W>
-__device__ struct moments<1> block_moments(const struct moments<W> &mine) {
-	__shared__ float count[BLOCK], mean[BLOCK * W], squares[BLOCK * W]; /* [y][x], [y][x][W] */
-	const unsigned width = blockDim.x, here = threadIdx.y * width + threadIdx.x;
-	__syncthreads(); /* another thread may still be reading the result of an earlier call */
-	count[here] = mine.count;
-#pragma unroll
-	for (int i = 0; i < W; i++) {
-		mean[here * W + i] = mine.mean[i];
-		squares[here * W + i] = mine.squares[i];
-	}
-	__syncthreads();
-	struct moments<1> all = {
-	};
-	for (unsigned y = 0; threadIdx.y < W && y < blockDim.y; y++) {
-		const unsigned at = y * width + threadIdx.x;
-		all.merge({count[at], {mean[at * W + threadIdx.y]}, {squares[at * W + threadIdx.y]}});
-	}
-	return all;
-}
-
-/* As in columns_kernel, a part stores mean and squares of each column, and the last block of a
- * column tile merges the parts: a thread takes every blockDim.y-th part. */
-__device__ int64_t
-end_of(const struct column_parts &p, int64_t part, int64_t rows)
-{
-	const int64_t begin = part * p.each, end = begin + p.each < rows ? begin + p.each : rows;
-	return end > begin ? end : begin; /* a part may lie behind the rows that count */
-}
-template <int W>
-__device__ struct moments<W> moments_of_parts(const struct column_parts &p, int64_t rows,
-                                              int64_t col) {
-	struct moments<W> m = {
-	};
-	for (int64_t part = threadIdx.y; part < p.parts; part += blockDim.y) {
-		const float *at = p.partial + part * 2 * p.pitch + col;
-		struct moments<W> b;
-		b.count = static_cast<float>(end_of(p, part, rows) - part * p.each);
-		if (b.count == 0.0f)
-			break; /* later parts have no rows either */
-		load<W>(at, b.mean);
-		load<W>(at + p.pitch, b.squares);
-		m.merge(b);
+	     row += RUN * static_cast<int64_t>(blockDim.y)) {
+		const struct moments<W> run = run_of<W>(x, ld, row, end, col);
+		if (m.count > 0.0f)
+			m.merge(run);
+		else
+			m = run;
 	}
 	return m;
 }
@@ -194,21 +127,16 @@ __global__ void __launch_bounds__(BLOCK, 4)
 	              pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * W,
 	              col = pack + threadIdx.y;
 	const int64_t begin = part * p.each, end = pack < cols ? end_of(p, part, f.rows) : begin;
-	/* This includes padding, because moments_of_parts reads it. */
+	/* This includes padding, which merge_kernel reads. */
 	const bool mine = threadIdx.y < W && pack < cols;
-	struct moments<1> m = block_moments(moments_of<W>(x, ld, begin, end, pack));
-	if (p.parts > 1) {
+	const struct moments<1> m = block_moments(moments_of<W>(x, ld, begin, end, pack));
+	if (p.parts > 1 && mine) {
 		float *at = p.partial + part * 2 * p.pitch + col;
-		if (mine) {
-			at[0] = m.mean[0];
-			at[p.pitch] = m.squares[0];
-		}
-		if (!is_last(p.counters + blockIdx.x, static_cast<unsigned>(p.parts)))
-			return;
-		m = block_moments(pack < cols ? moments_of_parts<W>(p, f.rows, pack) : moments<W>{});
-	}
-	if (mine && col < cols)
+		at[0] = m.mean[0];
+		at[p.pitch] = m.squares[0];
+	} else if (mine && col < cols) {
 		f.record(col, m.mean[0], m.squares[0], f.load_running(col));
+	}
 }
 
 template <typename T>
@@ -220,32 +148,37 @@ hg_status launch_moments(hg_context *ctx, const struct hg__mat &x, const struct 
 		constexpr int W = decltype(width)::value;
 		struct column_layout l;
 		HG__TRY(lay_columns(ctx, x.rows, x.cols, W, 2, BLOCK, &l));
-		return launch(ctx, "batch_norm", moments_kernel<W, T>, l.grid, l.block, data_of<const T>(x),
-		              x.ld, x.cols, l.of, f);
+		HG__TRY(launch(ctx, "batch_norm", moments_kernel<W, T>, l.grid, l.block,
+		               data_of<const T>(x), x.ld, x.cols, l.of, f));
+		return l.of.parts > 1 ? merge_moments(ctx, l.of, x.cols, f) : HG_OK;
 	});
 }
 
 /* ---- launchers ---- */
 
-/* Computes mean and rstd of this batch, or from the running statistics, and then Y. */
+/* Computes mean and rstd of this batch, or from the running statistics, and then Y, without what is
+ * there or not wanted. */
 template <typename T> hg_status run_batch_norm(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	const struct statistics stats = statistics_of(a);
-	if (a->train)
+	if (a->train && !a->has_statistics)
 		HG__TRY(launch_moments<T>(ctx, a->x, stats));
-	else
+	else if (!a->train)
 		HG__TRY(walk(ctx, "batch_norm", 1, a->x.cols, wide(a->x),
 		             use_running{stats.running_mean, stats.running_var, stats.mean, stats.rstd,
 		                         a->eps, stats.unit}));
-	return each_by_column(ctx, "batch_norm", a->x.rows, a->x.cols, wide(a->x), normalise_of<T>(a));
+	return a->y.data ? each_by_column(ctx, "batch_norm", a->x.rows, a->x.cols, wide(a->x),
+	                                  normalise_of<T>(a))
+	                 : HG_OK;
 }
 
 template <typename T>
 hg_status run_batch_norm_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
-	HG__TRY(
-	    columns<2>(ctx, "batch_norm_back", rows, cols, wide(a->x), parameter_gradients_of<T>(a)));
+	if (!a->has_sums)
+		HG__TRY(columns<2>(ctx, "batch_norm_back", rows, cols, wide(a->x),
+		                   parameter_gradients_of<T>(a)));
 	return a->dx.data ? each_by_column(ctx, "batch_norm_back", rows, cols, wide(a->x),
 	                                   input_gradient_of<T>(a))
 	                  : HG_OK;
@@ -280,7 +213,7 @@ extern "C" hg_status hg__cuda_batch_norm(hg_context *ctx, const struct hg__batch
 		b.mean.data = memory;
 		b.rstd.data = static_cast<float *>(memory) + a->x.ld;
 	}
-	if (a->train && hg__cuda_batch_norm_is_short(ctx, a->x))
+	if (a->train && a->y.data && !a->has_statistics && hg__cuda_batch_norm_is_short(ctx, a->x))
 		return hg__cuda_batch_norm_tile(ctx, &b);
 	return with_float(ctx, "batch_norm", a->x.dtype,
 	                  [&](auto zero) { return run_batch_norm<decltype(zero)>(ctx, &b); });
@@ -298,7 +231,7 @@ extern "C" hg_status hg__cuda_batch_norm_back(hg_context *ctx,
 	if (!has_layout(a->x, a->dy) || !has_layout(a->x, a->dx) || a->gamma.cols != a->x.cols ||
 	    !a->dgamma.data || !a->dbeta.data || (a->relu && a->beta.cols != a->x.cols))
 		return misfit(ctx, "batch_norm_back", HG__ONE_FLOAT, a->x, a->dy, a->dx);
-	if (hg__cuda_batch_norm_is_short(ctx, a->x))
+	if (!a->has_sums && hg__cuda_batch_norm_is_short(ctx, a->x))
 		return hg__cuda_batch_norm_tile_back(ctx, a);
 	return with_float(ctx, "batch_norm_back", a->x.dtype,
 	                  [&](auto zero) { return run_batch_norm_back<decltype(zero)>(ctx, a); });
