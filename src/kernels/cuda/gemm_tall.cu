@@ -23,51 +23,22 @@
 
 #include "kernels/cuda/gemm_tall.cuh"
 
-#include "kernels/cuda/tensor_core.cuh"
+#include "kernels/cuda/tall_rows.cuh"
 
 namespace
 {
 
-__device__ uint4 load_pack(const __half *p)
-{
-	return __ldg(reinterpret_cast<const uint4 *>(p));
-}
+/* ---- rows (tall_rows.cuh) ---- */
 
-/* ---- rows ----
- *
- * A warp takes 16 rows of A at a time. 32 columns of a row are a chunk: lane t has columns 8t .. 8t
- * + 7 of rows g and g + 8, which is the operand A of two products. 32 columns of C are a block,
- * which takes four products j side by side: lane t ends with columns 8t + 2j and 8t + 2j + 1, for
- * all j one pack. op(B) is in shared memory in the order in which lanes load it. */
-
-constexpr int CHUNK = 32;
 constexpr int MOST = TALL_SIDE / CHUNK; /* both of chunks and of blocks */
 
 struct tall_rows {
-	const __half *a, *b, *bias;
+	const __half *a, *bias;
+	struct short_matrix b; /* op(B) */
 	__half *c;
-	int64_t n, lda, ldb, ldc;
-	int k, d;
-	bool trans_b;
+	int64_t n, lda, ldc;
 	float factor;
 };
-
-/* The operand of lane (g, t) from op(B) for chunk c, block b and product j: 8 values of column 32 b
- * + 8 (g / 2) + 2 j + g % 2. It is zero outside k and d. */
-__device__ uint4 operand(const struct tall_rows &m, int c, int b, int j, int lane)
-{
-	const int g = lane / 4, t = lane % 4, k = CHUNK * c + 8 * t,
-	          col = CHUNK * b + 8 * (g / 2) + 2 * j + g % 2;
-	__half v[8];
-#pragma unroll
-	for (int e = 0; e < 8; e++)
-		v[e] = k + e < m.k && col < m.d
-		           ? m.b[m.trans_b ? col * m.ldb + k + e : (k + e) * m.ldb + col]
-		           : __half(0.0f);
-	uint4 bits;
-	memcpy(&bits, v, sizeof bits);
-	return bits;
-}
 
 /* Rows g and g + 8 of one step. */
 template <int CHUNKS> struct row_pair {
@@ -80,7 +51,7 @@ template <int CHUNKS> struct row_pair {
 		             *q = m.a + (first + 8 < last ? first + 8 : last) * m.lda + 8 * t;
 #pragma unroll
 		for (int c = 0; c < CHUNKS; c++) {
-			const bool exists = c + 1 < CHUNKS || CHUNK * c + 8 * t < m.k;
+			const bool exists = c + 1 < CHUNKS || CHUNK * c + 8 * t < m.b.k;
 			low[c] = exists ? load_pack(p + CHUNK * c) : make_uint4(0, 0, 0, 0);
 			high[c] = exists ? load_pack(q + CHUNK * c) : make_uint4(0, 0, 0, 0);
 		}
@@ -94,16 +65,6 @@ template <int CHUNKS> struct row_pair {
 	}
 };
 
-/* A mask that keeps the first `count` halves of a pack. */
-__device__ uint4 keep_first(int count)
-{
-	unsigned word[4];
-#pragma unroll
-	for (int i = 0; i < 4; i++)
-		word[i] = (2 * i < count ? 0xffffu : 0u) | (2 * i + 1 < count ? 0xffff0000u : 0u);
-	return make_uint4(word[0], word[1], word[2], word[3]);
-}
-
 /* Blocks of rows_kernel<1 + i> that fit on a multiprocessor, by their registers. The grid has no
  * more blocks than fit at once, so each block writes op(B) to shared memory only once. */
 constexpr int RESIDENT[MOST] = {4, 3, 2, 2};
@@ -113,16 +74,15 @@ template <int CHUNKS> __global__ void __launch_bounds__(BLOCK) rows_kernel(const
 	after_previous();
 	__shared__ uint4 b_of[CHUNKS * MOST * 4 * 32]; /* [chunk][block][j][lane] */
 	__shared__ float bias[TALL_SIDE];
-	const int blocks = (m.d + CHUNK - 1) / CHUNK, lane = static_cast<int>(threadIdx.x % 32),
+	const int blocks = (m.b.d + CHUNK - 1) / CHUNK, lane = static_cast<int>(threadIdx.x % 32),
 	          g = lane / 4, t = lane % 4;
-	for (int i = static_cast<int>(threadIdx.x); i < CHUNKS * blocks * 4 * 32; i += BLOCK)
-		b_of[i] = operand(m, i / (128 * blocks), i / 128 % blocks, i / 32 % 4, i % 32);
+	m.b.fill(b_of, CHUNKS, blocks, static_cast<int>(threadIdx.x), BLOCK);
 	for (int i = static_cast<int>(threadIdx.x); i < TALL_SIDE; i += BLOCK)
-		bias[i] = m.bias && i < m.d ? widen(m.bias[i]) : 0.0f;
+		bias[i] = m.bias && i < m.b.d ? widen(m.bias[i]) : 0.0f;
 	__syncthreads();
 
 	const int64_t steps = (m.n + 15) / 16, stride = static_cast<int64_t>(gridDim.x) * (BLOCK / 32);
-	const uint4 keep = keep_first(m.k - CHUNK * (CHUNKS - 1) - 8 * t);
+	const uint4 keep = keep_first(m.b.k - CHUNK * (CHUNKS - 1) - 8 * t);
 	int64_t step = static_cast<int64_t>(blockIdx.x) * (BLOCK / 32) + threadIdx.x / 32;
 	struct row_pair<CHUNKS> a, next;
 	if (step < steps)
@@ -135,14 +95,7 @@ template <int CHUNKS> __global__ void __launch_bounds__(BLOCK) rows_kernel(const
 			float sum[4][4] = {}, low[8], high[8];
 #pragma unroll
 			for (int c = 0; c < CHUNKS; c++)
-#pragma unroll
-				for (int j = 0; j < 4; j++) {
-					const uint4 of = b_of[((c * blocks + b) * 4 + j) * 32 + lane];
-					multiply(sum[j], make_uint4(a.low[c].x, a.high[c].x, a.low[c].y, a.high[c].y),
-					         of.x, of.y);
-					multiply(sum[j], make_uint4(a.low[c].z, a.high[c].z, a.low[c].w, a.high[c].w),
-					         of.z, of.w);
-				}
+				multiply_chunk(sum, a.low[c], a.high[c], b_of + (c * blocks + b) * 128, lane);
 			const int col = CHUNK * b + 8 * t;
 			const int64_t row = 16 * step + g;
 #pragma unroll
@@ -150,9 +103,9 @@ template <int CHUNKS> __global__ void __launch_bounds__(BLOCK) rows_kernel(const
 				low[i] = m.factor * sum[i / 2][i % 2] + bias[col + i];
 				high[i] = m.factor * sum[i / 2][2 + i % 2] + bias[col + i];
 			}
-			if (col < m.d && row < m.n)
+			if (col < m.b.d && row < m.n)
 				store<8>(m.c + row * m.ldc + col, low);
-			if (col < m.d && row + 8 < m.n)
+			if (col < m.b.d && row + 8 < m.n)
 				store<8>(m.c + (row + 8) * m.ldc + col, high);
 		}
 	}
@@ -166,18 +119,14 @@ hg_status run_rows(hg_context *ctx, const struct hg__gemm_args *a)
 	                                          rows_kernel<4>};
 	static_assert(every(kernels, [](rows_fn f) { return f != nullptr; }), "a hole");
 	const struct tall_rows m = {static_cast<const __half *>(a->a.data),
-	                            static_cast<const __half *>(a->b.data),
 	                            static_cast<const __half *>(a->bias.data),
+	                            short_matrix_of(a->b, a->trans_b != 0),
 	                            static_cast<__half *>(a->c.data),
 	                            a->a.rows,
 	                            a->a.ld,
-	                            a->b.ld,
 	                            a->c.ld,
-	                            static_cast<int>(a->a.cols),
-	                            static_cast<int>(a->c.cols),
-	                            a->trans_b != 0,
 	                            ldexpf(1.0f, a->shift)};
-	const int chunks = (m.k + CHUNK - 1) / CHUNK;
+	const int chunks = (m.b.k + CHUNK - 1) / CHUNK;
 	int processors = 0;
 	HG__CUDA(ctx, "gemm: multiprocessors",
 	         cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount,

@@ -12,7 +12,7 @@
 #define HG_KERNELS_CUDA_SMALL_LAYERS_MATRICES_CUH
 
 #include "core/bins.h"
-#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/eights.cuh"
 
 namespace small
 {
@@ -26,27 +26,6 @@ template <int WIDE> struct by_feature {
 	unsigned at[WIDE][TILES][2][2]; /* [feature tile][node tile][feature half][node half] */
 };
 
-static __device__ inline unsigned shared_address(const void *p)
-{
-	return static_cast<unsigned>(__cvta_generic_to_shared(p));
-}
-/* Four matrices of 8 x 8 halves from shared memory; each lane has the address of one of the 32
- * rows. With `flipped` each is transposed. */
-template <bool FLIPPED = false> static __device__ inline uint4 load_matrices(unsigned address)
-{
-	uint4 m;
-	if constexpr (FLIPPED)
-		asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-		             : "=r"(m.x), "=r"(m.y), "=r"(m.z), "=r"(m.w)
-		             : "r"(address)
-		             : "memory");
-	else
-		asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-		             : "=r"(m.x), "=r"(m.y), "=r"(m.z), "=r"(m.w)
-		             : "r"(address)
-		             : "memory");
-	return m;
-}
 /* Stores four matrices of 8 x 8 halves that lie in registers. Each takes 128 bytes, a row of it 16.
  * at: shared memory, the same for all lanes. */
 static __device__ inline void store_matrices(unsigned at, unsigned a, unsigned b, unsigned c,

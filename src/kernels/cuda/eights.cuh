@@ -1,0 +1,29 @@
+/* Matrices of 8 x 8 halves that a warp loads from shared memory, as operands of tensor cores. */
+#ifndef HG_KERNELS_CUDA_EIGHTS_CUH
+#define HG_KERNELS_CUDA_EIGHTS_CUH
+
+#include "kernels/cuda/launch.cuh"
+
+static __device__ inline unsigned shared_address(const void *p)
+{
+	return static_cast<unsigned>(__cvta_generic_to_shared(p));
+}
+/* Four matrices of 8 x 8 halves from shared memory; each lane has the address of one of the 32
+ * rows. With `flipped` each is transposed. */
+template <bool FLIPPED = false> static __device__ inline uint4 load_matrices(unsigned address)
+{
+	uint4 m;
+	if constexpr (FLIPPED)
+		asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+		             : "=r"(m.x), "=r"(m.y), "=r"(m.z), "=r"(m.w)
+		             : "r"(address)
+		             : "memory");
+	else
+		asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+		             : "=r"(m.x), "=r"(m.y), "=r"(m.z), "=r"(m.w)
+		             : "r"(address)
+		             : "memory");
+	return m;
+}
+
+#endif
