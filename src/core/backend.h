@@ -30,11 +30,11 @@ struct hg__backend {
 	 * can have on this device, at most HG__SMALL_LAYERS (kernels/small_layers.h); 0: the width is
 	 * not supported. NULL: HG__SMALL_LAYERS of any width. */
 	int (*small_layers_most)(const hg_context *ctx, int width);
-	/* For A [rows, k] of this type and a B with n columns: can gemm normalise A as it reads it, and
-	 * compute the statistics of C (kernels/batch_norm.h); and can linear_back do the same, and take
-	 * a gradient through a norm behind it? NULL: never. */
-	int (*gemm_normalises)(const hg_context *ctx, hg_dtype type, int64_t rows, int64_t k,
-	                       int64_t n);
+	/* For a layer C = A B, A [rows, k] of this type and B with n columns: can its products take
+	 * batch norms on the way (kernels/batch_norm.h)? Then gemm can normalise A as it reads it and
+	 * compute the statistics of C, and linear_back can normalise, too, and take a gradient through
+	 * a norm behind the layer. NULL: never. */
+	int (*takes_norms)(const hg_context *ctx, hg_dtype type, int64_t rows, int64_t k, int64_t n);
 	/* Sets ctx->state, ctx->stream and ctx->device_name. */
 	hg_status (*open)(hg_context *ctx, const hg_context_config *config);
 	void (*close)(hg_context *ctx);

@@ -26,7 +26,7 @@ HG_EXTERN_C_BEGIN
  *
  * y: absent means that only the statistics are computed, for kernels that normalise X as they read
  * it. has_statistics: mean and rstd are there already, and the running statistics are up to date
- * (only where the backend's gemm_normalises says that a product can compute them). */
+ * (only where the backend's takes_norms says that a product can compute them). */
 struct hg__batch_norm_args {
 	struct hg__mat x, gamma, beta, y, mean, rstd, running_mean, running_var;
 	float momentum, eps;

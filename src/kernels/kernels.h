@@ -50,7 +50,7 @@ HG_EXTERN_C_BEGIN
  * - normalise: op applies to the matrix that A stands for (batch_norm.h).
  * - statistics: if statistics.x is there, it is C, and the kernel computes the statistics that
  * batch_norm would with these arguments (train; y absent). B is not transposed, nor is A.
- * These two only where the backend's gemm_normalises says that it can.
+ * These two only where the backend's takes_norms says that it can.
  * - pick: 0 uses the algorithm that the kernel's own rule selects. pick > 0, for measurements, uses
  * the pick-th algorithm that the library proposes; HG_ERR_UNSUPPORTED if there are fewer.
  *
@@ -317,7 +317,7 @@ struct hg__head_dot_back_args {
  *   what batch_norm_back would store as dX for these arguments, which have the sums; through.dx is
  *   absent.
  *
- * Where one of these two is there: only if the backend's gemm_normalises says that it can. */
+ * Where one of these two is there: only if the backend's takes_norms says that it can. */
 struct hg__linear_back_args {
 	struct hg__mat x, w, dy, dx, dw, db;
 	int shift;

@@ -255,7 +255,7 @@ static void normalised_products_are_those_of_stored_norms(void)
 		              some = n - 100;
 		const int trans = i / PAIRS % 2, relu = i / PAIRS / 2;
 		const hg_dtype dtype = i % 5 ? HG_F16 : HG_F32;
-		if (!ctx->backend->gemm_normalises || !ctx->backend->gemm_normalises(ctx, dtype, n, k, d))
+		if (!ctx->backend->takes_norms || !ctx->backend->takes_norms(ctx, dtype, n, k, d))
 			continue;
 		tried++;
 		struct hg__buffer live;

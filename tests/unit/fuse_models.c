@@ -64,7 +64,7 @@ static void fusion_saves_calls(void)
 		b.graph = ring(b.ctx, 60);
 		const hg_tensor *x = random_tensor(&b, HG_F16, 60, 100, 1.0),
 		                *label = label_tensor(&b, 60, 7);
-		const int64_t saved = rows[i].saved + (b.ctx->backend->gemm_normalises ? rows[i].norms : 0);
+		const int64_t saved = rows[i].saved + (b.ctx->backend->takes_norms ? rows[i].norms : 0);
 		int64_t calls[2];
 		for (int separate = 0; separate < 2; separate++) {
 			b.ctx->separate_ops = separate;

@@ -268,6 +268,11 @@ static void gradients_are_those_of_stored_norms(void)
 	    {700, 21, 40, HG_F16, HG_F32, 0, 1, 1, 0, 1, 0},
 	    {64, 16, 16, HG_F16, HG_F32, 1, 1, 1, 0, 0, 0},
 	    {2, 5, 5, HG_F16, HG_F32, 1, 1, 1, 0, 0, 0},
+	    {1, 5, 5, HG_F16, HG_F32, 0, 0, 0, 0, 0, 0},
+	    {1300, 3, 47, HG_F16, HG_F16, 1, 1, 1, 300, 0, 2},
+	    {129, 64, 33, HG_F16, HG_F16, 0, 1, 1, 1, 0, 0},
+	    {2000, 47, 64, HG_F16, HG_F16, 0, 0, 0, 0, 0, -3},
+	    {40000, 64, 33, HG_F16, HG_F32, 1, 1, 1, 5000, 0, 0},
 	};
 	int left_out = 0;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -277,8 +282,7 @@ static void gradients_are_those_of_stored_norms(void)
 		open_scene(&s, r);
 		const struct hg__backend *backend = s.ctx->backend;
 		if ((r->before || r->behind) &&
-		    (!backend->gemm_normalises ||
-		     !backend->gemm_normalises(s.ctx, r->state, r->n, r->k, r->d))) {
+		    (!backend->takes_norms || !backend->takes_norms(s.ctx, r->state, r->n, r->k, r->d))) {
 			left_out++;
 		} else {
 			run(&s, r);
@@ -302,7 +306,7 @@ static void any_number_of_threads_gives_the_same_bits(void)
 		test_reseed(5);
 		open_scene(&s, &row);
 		s.ctx->threads = s.ctx->backend->kind == HG_DEVICE_CPU ? threads : s.ctx->threads;
-		if (!s.ctx->backend->gemm_normalises) {
+		if (!s.ctx->backend->takes_norms) {
 			close_scene(&s);
 			SKIP("this backend has no norms on the way");
 		}

@@ -151,7 +151,9 @@ static void run_row(const struct row *row, enum how how, struct numbers *to)
 		    HG_NONE);
 	CHECK_MSG(hg_tape_compile(b.tape, output) == HG_OK, "%s: %s", row->what,
 	          hg_context_error(b.ctx));
-	const int can = b.ctx->backend->gemm_normalises && how == AS_IT_IS,
+	const struct hg__backend *backend = b.ctx->backend;
+	const int can = how == AS_IT_IS && backend->takes_norms &&
+	                backend->takes_norms(b.ctx, b.params->policy.state, ROWS, HIDDEN, HIDDEN),
 	          expected[] = {row->normalised, row->through, row->idle, row->idle_back};
 	int counts[4];
 	count_norms(b.tape, counts);

@@ -93,8 +93,8 @@ static hg_status backward(const struct hg__call *c)
 
 static int normalises(const hg_context *ctx, const struct hg__shape *in)
 {
-	return ctx->backend->gemm_normalises &&
-	       ctx->backend->gemm_normalises(ctx, in[X].dtype, in[X].rows, in[X].cols, in[W].cols);
+	return ctx->backend->takes_norms &&
+	       ctx->backend->takes_norms(ctx, in[X].dtype, in[X].rows, in[X].cols, in[W].cols);
 }
 
 /* b is added without a factor. */

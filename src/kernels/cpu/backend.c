@@ -197,7 +197,7 @@ static hg_status read_marks(hg_context *ctx, void *marks, int64_t count, double 
  * and 194.1 with 512 (171.0). */
 #define WIDEST_LAYER 256
 
-static int gemm_normalises(const hg_context *ctx, hg_dtype type, int64_t rows, int64_t k, int64_t n)
+static int takes_norms(const hg_context *ctx, hg_dtype type, int64_t rows, int64_t k, int64_t n)
 {
 	(void)ctx, (void)type, (void)rows;
 	return k <= WIDEST_LAYER && n <= WIDEST_LAYER;
@@ -207,19 +207,19 @@ static int gemm_normalises(const hg_context *ctx, hg_dtype type, int64_t rows, i
 
 /* Every call has finished its work when it returns, so this backend has no graphs to capture. What
  * is not named here is NULL: the CPU does not have it. */
-#define CPU_BACKEND(table)                                                                    \
-	{                                                                                         \
-		.kind = HG_DEVICE_CPU, .name = "cpu", .open = open_context, .close = close_context,   \
-		.alloc = allocate_memory, .free = release_memory, .copy_in = copy_memory,             \
-		.copy_out = copy_memory, .copy = copy_memory, .fill = fill_memory,                    \
-		.synchronize = synchronize_nothing, .stream_publish = ignore_stream,                  \
-		.stream_await = ignore_stream, .memory = memory_info,                                 \
-		.csr_from_coo = hg__cpu_csr_from_coo, .csr_transpose = hg__cpu_csr_transpose,         \
-		.column_ptr = hg__cpu_column_ptr, .gather_f32 = hg__cpu_gather_f32,                   \
-		.refill_scratch = hg__cpu_refill_scratch, .refill = hg__cpu_refill,                   \
-		.raise = hg__cpu_raise, .gemm_normalises = gemm_normalises, .marks_make = make_marks, \
-		.marks_free = free_marks, .mark = mark_time, .marks_read = read_marks,                \
-		.survey = hg__cpu_survey, .kernels = table                                            \
+#define CPU_BACKEND(table)                                                                  \
+	{                                                                                       \
+		.kind = HG_DEVICE_CPU, .name = "cpu", .open = open_context, .close = close_context, \
+		.alloc = allocate_memory, .free = release_memory, .copy_in = copy_memory,           \
+		.copy_out = copy_memory, .copy = copy_memory, .fill = fill_memory,                  \
+		.synchronize = synchronize_nothing, .stream_publish = ignore_stream,                \
+		.stream_await = ignore_stream, .memory = memory_info,                               \
+		.csr_from_coo = hg__cpu_csr_from_coo, .csr_transpose = hg__cpu_csr_transpose,       \
+		.column_ptr = hg__cpu_column_ptr, .gather_f32 = hg__cpu_gather_f32,                 \
+		.refill_scratch = hg__cpu_refill_scratch, .refill = hg__cpu_refill,                 \
+		.raise = hg__cpu_raise, .takes_norms = takes_norms, .marks_make = make_marks,       \
+		.marks_free = free_marks, .mark = mark_time, .marks_read = read_marks,              \
+		.survey = hg__cpu_survey, .kernels = table                                          \
 	}
 
 static const struct hg__backend backends[] = {

@@ -11,6 +11,7 @@
 #define HG_HAVE_NVTX 0
 #endif
 
+#include "kernels/cuda/gemm_norm.cuh"
 #include "kernels/cuda/launch.cuh"
 
 static hg__cuda_state *state_of(hg_context *ctx)
@@ -451,6 +452,7 @@ static constexpr struct hg__backend make_backend()
 	b.wants_parts = 1;
 	b.wants_dense = 1;
 	b.small_layers_most = hg__cuda_small_layers_most;
+	b.takes_norms = hg__cuda_takes_norms;
 	b.open = open_context;
 	b.close = close_context;
 	b.alloc = device_alloc;

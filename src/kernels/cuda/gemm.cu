@@ -29,6 +29,7 @@
 
 #include <cstring>
 
+#include "kernels/cuda/gemm_norm.cuh"
 #include "kernels/cuda/gemm_tall.cuh"
 #include "kernels/cuda/launch.cuh"
 
@@ -318,9 +319,10 @@ void hg__gemm_plans_free(hg_context *ctx, struct hg__gemm_plans *plan)
 	}
 }
 
-/* cuBLASLt's workspace. Tall products store their parts in it as well, which is safe because calls
+/* cuBLASLt's workspace. Other products store their parts in it as well, which is safe because calls
  * on one stream follow one another. */
 static_assert(TALL_SCRATCH_BYTES <= LT_WORKSPACE_BYTES, "parts of a tall product");
+static_assert(LINEAR_SCRATCH_BYTES <= LT_WORKSPACE_BYTES, "parts of linear_back");
 static hg_status reserve_workspace(hg_context *ctx, hg__cuda_state *state)
 {
 	return state->lt_workspace ? HG_OK
@@ -434,13 +436,21 @@ static hg_status run_product(hg_context *ctx, const struct hg__gemm_args *given,
 	return plan->accepted ? HG_OK : run_generic(ctx, a, s);
 }
 
-static hg_status run_tall(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
+hg_status hg__cuda_gemm_scratch(hg_context *ctx, void **scratch)
 {
 	hg__cuda_state *state = static_cast<hg__cuda_state *>(ctx->state);
 	HG__TRY(reserve_workspace(ctx, state));
+	*scratch = state->lt_workspace;
+	return HG_OK;
+}
+
+static hg_status run_tall(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
+{
+	void *scratch;
+	HG__TRY(hg__cuda_gemm_scratch(ctx, &scratch));
 	hg__log(ctx, HG_LOG_DEBUG, "gemm: %lld x %lld x %lld: tall", static_cast<long long>(s.m),
 	        static_cast<long long>(s.n), static_cast<long long>(s.k));
-	return hg__cuda_gemm_tall(ctx, a, state->lt_workspace);
+	return hg__cuda_gemm_tall(ctx, a, scratch);
 }
 
 /* cuBLASLt and tall products have memory of their own. The gradient of weights, A^T B, may bring
@@ -449,13 +459,33 @@ static hg_status run_tall(hg_context *ctx, const struct hg__gemm_args *a, struct
 size_t hg__cuda_gemm_workspace(const hg_context *, const struct hg__gemm_args *a)
 {
 	const struct shape s = shape_of(a);
+	if (a->statistics.x.data)
+		return hg__cuda_gemm_norm_bytes(s.n);
 	return a->trans_a ? hg__reduction_bytes(s.k, s.m > s.n ? s.m : s.n) : 0;
+}
+
+/* A product with a batch norm on the way. */
+static hg_status run_norm(hg_context *ctx, const struct hg__gemm_args *a)
+{
+	if (!a->trans_a)
+		return hg__cuda_gemm_norm(ctx, a);
+	struct hg__linear_back_args gradient = {};
+	gradient.x = a->a;
+	gradient.w = a->c;
+	gradient.dy = a->b;
+	gradient.dw = a->c;
+	gradient.db = a->sums;
+	gradient.shift = a->shift;
+	gradient.normalise = a->normalise;
+	return hg__cuda_linear_norm(ctx, &gradient);
 }
 
 hg_status hg__cuda_gemm(hg_context *ctx, const struct hg__gemm_args *a)
 {
 	const struct shape s = shape_of(a);
 	HG__TRY(check_shapes(ctx, a, s));
+	if (a->normalise.mean || a->statistics.x.data)
+		return run_norm(ctx, a);
 	if (hg__cuda_gemm_is_tall(a))
 		return run_tall(ctx, a, s);
 	if (!a->sums.data)

