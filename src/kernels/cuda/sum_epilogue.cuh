@@ -121,6 +121,37 @@ struct sum_epilogue {
 			four[0] = v[4], four[1] = v[5], four[2] = v[6], four[3] = v[7];
 		}
 	}
+	/* The factor of Z. */
+	__device__ float factor_of_z() const
+	{
+		return z && beta_p ? beta * (1.0f + *beta_p) : beta;
+	}
+	/* The same for a kernel that has loaded Z and its factor early, because it waits for loads most
+	 * of the time. */
+	template <typename T>
+	__device__ void put_after(T *y, int64_t at, int32_t row, int32_t col, float (&v)[8],
+	                          const float (&of_z)[8], float factor, const struct guard &guard) const
+	{
+		float more[8];
+		if (z)
+#pragma unroll
+			for (int i = 0; i < 8; i++)
+				v[i] += factor * of_z[i];
+		if (b) {
+			load<8>(static_cast<const T *>(b) + col, more);
+#pragma unroll
+			for (int i = 0; i < 8; i++)
+				v[i] += more[i];
+		}
+		if (act || drops) {
+			struct sum_epilogue rest = *this;
+			rest.z = rest.b = nullptr;
+			rest.put(y, at, row, col, v, guard);
+			return;
+		}
+		guard.check(col, v);
+		store<8>(y + at, v);
+	}
 };
 
 static inline struct sum_epilogue sum_epilogue_of(const struct hg__sum_epilogue &e)
