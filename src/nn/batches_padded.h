@@ -91,6 +91,13 @@ int64_t hg__padded_counted(const struct hg__padded *padded, const int64_t *graph
  * thread: it only reads what is shared, allocates nothing and cannot fail. */
 void hg__padded_fill(const struct hg__padded *padded, const struct hg__shape_of_batch *shape,
                      const int64_t *graph, void *block);
+/* The same by several threads: each calls hg__padded_fill_part with another part, 0 <= part <
+ * parts. When all have returned, one calls hg__padded_fill_end, which computes what needs all
+ * parts. */
+void hg__padded_fill_part(const struct hg__padded *padded, const struct hg__shape_of_batch *shape,
+                          const int64_t *graph, int part, int parts, void *block);
+void hg__padded_fill_end(const struct hg__padded *padded, const struct hg__shape_of_batch *shape,
+                         void *block);
 
 /* The batch in a block of device memory. */
 struct hg__padded_batch {

@@ -183,13 +183,14 @@ static hg_status tape_take(hg_train *t)
 
 /* ---- the batches of an epoch ---- */
 
-/* A CPU has no time to spare while it computes: there the thread would take it from the kernels,
- * and be waited for when it gets none. */
+/* A CPU has no time to spare while it computes: there threads would take it from the kernels, and
+ * be waited for when they get none. */
 void hg__train_buckets_begin(hg_train *t)
 {
 	struct hg__buckets *b = &t->batches.buckets;
-	const int runs_alone = t->ctx->backend->capture_begin != NULL;
-	hg__staged_begin(&b->staged, b->padded.all && hg__train_steps(t) > 1 && runs_alone);
+	const int runs_alone = t->ctx->backend->capture_begin != NULL,
+	          ahead = b->padded.all && hg__train_steps(t) > 1 && runs_alone;
+	hg__staged_begin(&b->staged, ahead ? hg__stager_share(t->ctx) : 0);
 }
 
 void hg__train_buckets_end(hg_train *t)

@@ -3,11 +3,11 @@
 
 #include "core/backend.h"
 
-void hg__staged_begin(struct hg__staged *s, int threaded)
+void hg__staged_begin(struct hg__staged *s, int threads)
 {
 	s->asked = -1;
-	if (threaded)
-		hg__stager_begin(&s->stager);
+	if (threads > 0)
+		hg__stager_begin(&s->stager, threads);
 }
 
 void hg__staged_end(struct hg__staged *s)
@@ -64,5 +64,5 @@ hg_status hg__staged_copy(hg_context *ctx, const struct hg__staged_batch *batch,
 
 int hg__staged_runs_ahead(const struct hg__staged *s)
 {
-	return s->stager.threaded;
+	return s->stager.threads > 0;
 }

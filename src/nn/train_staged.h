@@ -22,9 +22,9 @@ struct hg__staged {
 	int64_t asked; /* the last batch that was asked for; -1: none */
 };
 
-/* Before the first batch of an epoch, threaded: with a thread that runs ahead; and after its last
+/* Before the first batch of an epoch, with up to so many threads that run ahead; and after its last
  * one or a failure. */
-void hg__staged_begin(struct hg__staged *staged, int threaded);
+void hg__staged_begin(struct hg__staged *staged, int threads);
 void hg__staged_end(struct hg__staged *staged);
 void hg__staged_fini(hg_context *ctx, struct hg__staged *staged);
 
@@ -38,7 +38,7 @@ const struct hg__staged_batch *hg__staged_wait(struct hg__staged *staged, int64_
 /* Queues the copy of a batch to its block on the device. */
 HG_NODISCARD hg_status hg__staged_copy(hg_context *ctx, const struct hg__staged_batch *batch,
                                        void *block);
-/* Is there a thread, so that asking early saves time? */
+/* Are there threads, so that asking early saves time? */
 int hg__staged_runs_ahead(const struct hg__staged *staged);
 
 HG_EXTERN_C_END

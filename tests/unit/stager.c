@@ -1,5 +1,5 @@
-/* Padded batches that a thread puts together are those that the caller would. Built with
- * HG_SANITIZE_THREAD this is the test of that thread for ThreadSanitizer, so it has one OpenMP
+/* Padded batches that threads put together are those that the caller would. Built with
+ * HG_SANITIZE_THREAD this is the test of those threads for ThreadSanitizer, so it has one OpenMP
  * thread. */
 #define _POSIX_C_SOURCE 200809L
 #include "nn/train_stager.h"
@@ -29,15 +29,15 @@ static void append(struct bytes *to, const void *from, size_t count)
 
 /* Two blocks in turn: batch k is read while batch k + 1 is put together. */
 static void stage_epoch(hg_context *ctx, const struct hg__padded *padded, hg_batches *all,
-                        int64_t epoch, int threaded, struct bytes *bytes)
+                        int64_t epoch, int threads, struct bytes *bytes)
 {
-	struct hg__stager stager = {.threaded = 0};
+	struct hg__stager stager = {.threads = 0};
 	struct hg__buffer block[2] = {{0}};
 	struct hg__staging staging[2];
 	const int64_t batches = hg_batches_count(all);
-	if (threaded)
-		hg__stager_begin(&stager);
-	CHECK(!threaded || stager.threaded);
+	if (threads)
+		hg__stager_begin(&stager, threads);
+	CHECK(stager.threads == threads);
 	for (int64_t k = 0; k <= batches; k++) {
 		struct hg__staging *next = &staging[k % 2];
 		const struct hg__staging *done = &staging[(k + 1) % 2];
@@ -64,8 +64,24 @@ static void stage_epoch(hg_context *ctx, const struct hg__padded *padded, hg_bat
 	hg__buffer_free(ctx, &block[1]);
 }
 
-static void a_thread_gives_the_same_blocks(void)
+/* A graph whose tapes have asked for all that they can ask for. Only that is read of it. */
+static hg_graph with_all_arrays(const hg_graph *of)
 {
+	hg_graph probe = *of;
+	struct hg__buffer *const arrays[] = {&probe.rowptr_t,    &probe.col_t,       &probe.edge_t,
+	                                     &probe.inverse_row, &probe.inverse_col, &probe.root_row,
+	                                     &probe.root_col,    &probe.bin_first};
+	for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+		arrays[i]->bytes = 1;
+	if (of->weight.data)
+		probe.weight_f16.bytes = 1;
+	return probe;
+}
+
+static void threads_give_the_same_blocks(void)
+{
+	enum { COUNTS = 4 };
+	static const int threads[COUNTS] = {0, 1, 3, HG__STAGER_MOST};
 	static struct many_graphs g;
 	hg_context *ctx = test_cpu_context(1);
 	many_graphs_make(&g, 0, 1);
@@ -73,7 +89,7 @@ static void a_thread_gives_the_same_blocks(void)
 		hg_batches_config c = HG_BATCHES_CONFIG_INIT;
 		struct many_device d;
 		struct hg__padded padded;
-		struct bytes bytes[2] = {{NULL, 0}, {NULL, 0}};
+		struct bytes bytes[COUNTS] = {{NULL, 0}};
 		hg_batches *all;
 		hg_batch batch = HG_BATCH_INIT;
 		CHECK_OK(many_open(ctx, &g, variant, &d));
@@ -82,15 +98,19 @@ static void a_thread_gives_the_same_blocks(void)
 		c.graphs = PER_BATCH;
 		CHECK_OK(hg_batches_create(ctx, &c, &all));
 		CHECK_OK(hg_batches_load(all, 0, 0, &batch));
-		CHECK_OK(hg__padded_init(&padded, all, all->batch_graph, variant & MG_F32 ? HG_F32 : HG_F16,
-		                         0, -1));
+		const hg_graph probe = with_all_arrays(all->batch_graph);
+		CHECK_OK(hg__padded_init(&padded, all, &probe, variant & MG_F32 ? HG_F32 : HG_F16, 0, -1));
 		for (int64_t epoch = 0; epoch < EPOCHS; epoch++)
-			for (int threaded = 0; threaded < 2; threaded++)
-				stage_epoch(ctx, &padded, all, epoch, threaded, &bytes[threaded]);
-		CHECK(bytes[0].count > 0 && bytes[0].count == bytes[1].count);
-		CHECK(memcmp(bytes[0].at, bytes[1].at, bytes[0].count) == 0);
-		free(bytes[0].at);
-		free(bytes[1].at);
+			for (int i = 0; i < COUNTS; i++)
+				stage_epoch(ctx, &padded, all, epoch, threads[i], &bytes[i]);
+		CHECK(bytes[0].count > 0);
+		for (int i = 1; i < COUNTS; i++) {
+			CHECK(bytes[i].count == bytes[0].count);
+			CHECK_MSG(memcmp(bytes[0].at, bytes[i].at, bytes[0].count) == 0,
+			          "variant %d: %d threads give another block", variant, threads[i]);
+		}
+		for (int i = 0; i < COUNTS; i++)
+			free(bytes[i].at);
 		hg__padded_fini(&padded);
 		hg_batches_free(all);
 		many_close(&d);
@@ -119,9 +139,9 @@ static int threads_that_run(void)
 }
 
 /* A signal to the process waits until a thread of the host program wants it. */
-static void the_thread_takes_no_signals(void)
+static void the_threads_take_no_signals(void)
 {
-	struct hg__stager stager = {.threaded = 0};
+	struct hg__stager stager = {.threads = 0};
 	struct sigaction action, old;
 	sigset_t one, before, after;
 	if (threads_that_run() > 1)
@@ -131,12 +151,12 @@ static void the_thread_takes_no_signals(void)
 	CHECK(sigaction(SIGUSR1, &action, &old) == 0);
 	CHECK(sigemptyset(&one) == 0 && sigaddset(&one, SIGUSR1) == 0);
 	CHECK(pthread_sigmask(SIG_UNBLOCK, &one, NULL) == 0);
-	hg__stager_begin(&stager);
-	CHECK(stager.threaded);
+	hg__stager_begin(&stager, 2);
+	CHECK(stager.threads == 2);
 	CHECK(pthread_sigmask(SIG_BLOCK, &one, &before) == 0);
 	CHECK(sigismember(&before, SIGUSR1) == 0); /* the mask of who starts it is as it was */
 	CHECK(kill(getpid(), SIGUSR1) == 0);
-	hg__stager_end(&stager); /* the thread ran since */
+	hg__stager_end(&stager); /* the threads ran since */
 	CHECK(!taken && sigpending(&after) == 0 && sigismember(&after, SIGUSR1) == 1);
 	CHECK(pthread_sigmask(SIG_UNBLOCK, &one, NULL) == 0);
 	CHECK(taken == 1);
@@ -145,7 +165,7 @@ static void the_thread_takes_no_signals(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(a_thread_gives_the_same_blocks),
-	                                         TEST(the_thread_takes_no_signals)};
+	static const struct test_case cases[] = {TEST(threads_give_the_same_blocks),
+	                                         TEST(the_threads_take_no_signals)};
 	return RUN_TESTS(argc, argv, cases);
 }
