@@ -56,6 +56,12 @@ expect 0 "sparse features" step --device cpu --threads 2 --repeat 2 --hidden 8 -
 for pass in forward backward optimiser; do
 	grep -q "^pass  *gcn $pass .*% of the step" "$scratch/out" || fail "step: no pass gcn $pass"
 done
+expect 0 "steps alone .* ms a step; the epoch takes" batches --device cpu --repeat 1 --hidden 8 \
+  --graph molecules-4k --batch-size 1000 --precision fp16,fp32 --json "$scratch/all.json"
+grep -q "gcn epoch .* 5 steps of up to 1000 graphs" "$scratch/out" || fail "batches: no epoch"
+expect 2 "batch-size is for batches, not for step" step --batch-size 8
+expect 2 "is one graph: there are no batches" batches $fast
+expect 2 "readout" batches --device cpu --graph molecules-4k --readout none
 expect 0 "readout" ops $fast --features 8 --precision fp16,fp32 --json "$scratch/all.json"
 expect 0 "spmm" spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --json \
   "$scratch/all.json"
@@ -68,7 +74,7 @@ expect 0 "after: *near miss" epoch $fast --hidden 8 --reorder leading --json "$s
 expect 0 "order: " spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --reorder auto \
   --json "$scratch/order.json"
 expect 1 "WRONG RESULT" spmm $fast --features 8 --reorder rcm --spoil
-expect 0 "^ \{27\}cora-like)" --help
+expect 0 "^ \{27\}cora-like; batches: qm9-like)" --help
 long=$(awk 'length > 100' "$scratch/out")
 [ -z "$long" ] || fail "--help: a line of more than 100 columns: $long"
 expect 0 "acc-f32" spmm --variant list

@@ -5,6 +5,7 @@
 
 #include "autograd/tape.h"
 #include "halfgraph/step.h"
+#include "inputs.h"
 #include "memory.h"
 #include "nn/train.h"
 #include "passes.h"
@@ -16,73 +17,6 @@
  * of each op. The peak of device memory is reported beside the tape's plan. */
 
 #define WARM_UPS 3
-
-struct inputs {
-	hg_tensor *x;
-	hg_graph *x_sparse;
-	int32_t *label;
-	uint8_t *mask;
-};
-
-static void inputs_free(struct inputs *in)
-{
-	hg_tensor_free(in->x);
-	hg_graph_free(in->x_sparse);
-	free(in->label);
-	free(in->mask);
-}
-
-static uint64_t stream_of_seed(const struct bench *b, uint64_t k)
-{
-	return (uint64_t)b->options.seed + k;
-}
-
-/* `stored` features of each node, all with the same value, so that rows sum up to 1. */
-static hg_status sparse_make(struct bench *b, int64_t width, hg_graph **graph)
-{
-	const int64_t n = b->csr.rows, m = n * b->stored;
-	int64_t *ptr = calloc((size_t)n + 1, sizeof *ptr);
-	int32_t *col = calloc((size_t)m, sizeof *col);
-	float *value = calloc((size_t)m, sizeof *value);
-	hg_status status = ptr && col && value ? HG_OK
-	                                       : hg__fail(b->ctx, HG_ERR_NOMEM,
-	                                                  "no memory for %lld features", (long long)m);
-	for (int64_t i = 0; status == HG_OK && i <= n; i++)
-		ptr[i] = i * b->stored;
-	for (int64_t e = 0; status == HG_OK && e < m; e++) {
-		col[e] =
-		    (int32_t)edge_below((uint64_t)width, edge_uniform(stream_of_seed(b, 4), (uint64_t)e));
-		value[e] = 1.0f / (float)b->stored;
-	}
-	if (status == HG_OK)
-		status = hg_graph_from_csr(b->ctx, n, width, m, ptr, col, value, graph);
-	free(ptr);
-	free(col);
-	free(value);
-	return status;
-}
-
-static hg_status dense_make(struct bench *b, int64_t width, hg_tensor **x)
-{
-	static const struct fill_rule rule = {-1.0, 1.0, 0};
-	HG__TRY(hg_tensor_create(b->ctx, b->policy->state, b->csr.rows, width, x));
-	return b->device->fill(b->ctx, (*x)->mat, stream_of_seed(b, 2), &rule);
-}
-
-static hg_status inputs_make(struct bench *b, int64_t width, int64_t targets, struct inputs *in)
-{
-	in->label = calloc((size_t)targets, sizeof *in->label);
-	in->mask = malloc((size_t)targets);
-	if (!in->label || !in->mask)
-		return hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld labels", (long long)targets);
-	memset(in->mask, 1, (size_t)targets);
-	for (int64_t i = 0; i < targets; i++)
-		in->label[i] = (int32_t)edge_below((uint64_t)b->classes,
-		                                   edge_uniform(stream_of_seed(b, 3), (uint64_t)i));
-	return b->stored && !b->options.dense && !b->options.widths
-	           ? sparse_make(b, width, &in->x_sparse)
-	           : dense_make(b, width, &in->x);
-}
 
 /* For repeat_measure. */
 static hg_status steps_run(void *step, int64_t count)
@@ -188,27 +122,6 @@ static hg_status profile(struct bench *b, hg_train *train, double epoch_ms)
 }
 
 /* ---- one model ---- */
-
-static hg_train_config config_of(const struct bench *b, const char *model, int heads, int64_t width)
-{
-	hg_train_config c = hg_train_config_default(model);
-	c.model.in_features = width;
-	c.model.out_features = b->classes;
-	c.model.layers = (int)b->options.layers;
-	c.model.heads = heads;
-	c.model.hidden = (int)b->options.hidden / (hg_model_get_info(model)->heads ? heads : 1);
-	c.model.dropout = c.model.attention_dropout = (float)b->options.dropout;
-	c.model.readout = b->options.readout - 1;
-	if (b->options.readout)
-		c.model.readout_layers = HG_READOUT_LAST;
-	c.model.aggregate = b->options.aggregate ? HG_NORM_RIGHT : HG_NORM_NONE;
-	c.model.lambda = (float)b->options.lambda;
-	c.policy = *b->policy;
-	c.epochs = c.eval_every = WARM_UPS;
-	c.patience = 0;
-	c.step.observe_every = (const int[]){0, -1, 1}[b->options.observe];
-	return c;
-}
 
 /* The results of a run besides its time. */
 struct outcome {
@@ -317,21 +230,15 @@ static hg_status train_measure(struct bench *b, const char *model, hg_train *tra
 	return profile(b, train, ms.median);
 }
 
-static hg_status model_run(struct bench *b, const char *model, int heads, int64_t width)
+static hg_status model_run(struct bench *b, const char *model, int64_t width)
 {
-	const hg_train_config config = config_of(b, model, heads, width);
+	hg_train_config config = train_config_of(b, model, width);
 	struct inputs in = {.x = NULL};
 	hg_train *train = NULL;
 	b->ctx->peak_bytes = b->ctx->current_bytes; /* the peak of training, not of making the graph */
-	const int64_t targets = b->options.readout ? hg_graph_batch(b->graph) : b->csr.rows;
-	hg_status status = inputs_make(b, width, targets, &in);
-	hg_train_data data = HG_TRAIN_DATA_INIT;
-	data.input.graph = b->graph;
-	data.input.x = in.x;
-	data.input.x_sparse = in.x_sparse;
-	data.input.x_amax = 1.0;
-	data.labels = in.label;
-	data.train_mask = in.mask;
+	hg_status status = inputs_make(b, width, &in);
+	const hg_train_data data = train_data_of(b, &in);
+	config.epochs = config.eval_every = WARM_UPS;
 	if (status == HG_OK)
 		status = hg_train_create(b->ctx, &config, &data, &train);
 	if (status >= 0)
@@ -346,24 +253,21 @@ static hg_status model_run(struct bench *b, const char *model, int heads, int64_
 
 static hg_status policies_run(struct bench *b, const char *model)
 {
-	const int heads = b->options.head_counts ? (int)b->options.heads[0] : 1;
 	for (int p = 0; p < b->options.policies; p++) {
 		b->policy = &b->options.policy[p];
-		HG__TRY(
-		    model_run(b, model, heads, b->options.widths ? b->options.features[0] : b->features));
+		HG__TRY(model_run(b, model, input_width(b)));
 	}
 	return HG_OK;
 }
 
 hg_status bench_epoch(struct bench *b)
 {
-	const char *wanted = b->options.model;
 	reorder_free(b); /* the peak is that of training alone */
 	if (b->classes < 2 || b->features < 1)
 		return hg__fail(b->ctx, HG_ERR_ARG, "%s has %lld features and %d classes: nothing to train",
 		                b->graph_name, (long long)b->features, b->classes);
 	for (const char *const *name = hg_model_names(); *name; name++)
-		if (strcmp(wanted, "all") == 0 || strcmp(wanted, *name) == 0)
+		if (options_have_model(&b->options, *name))
 			HG__TRY(policies_run(b, *name));
 	return HG_OK;
 }

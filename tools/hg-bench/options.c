@@ -94,6 +94,7 @@ const struct tool_row command_names[COMMANDS] = {
      "aggregation by a softmax of scores, forward and backward, beside as many gathers"},
     {"epoch", "whole training epochs: time, time of each pass and op, memory beside the plan"},
     {"step", "the same where a step is short: on cora-like, many steps a sample"},
+    {"batches", "shuffled epochs of batches of graphs, beside the time of their steps alone"},
     {"convert", "a list of edges in any order becomes a graph, in device memory"},
     {"ops", "every op of the library on its first sample, forward and backward (its results are "
             "checked by the tests, not here)"},
@@ -102,7 +103,7 @@ const struct tool_row command_names[COMMANDS] = {
 /* The synthetic graphs of --graph. */
 static const char *const *graph_names(void)
 {
-	enum { GRAPHS = 31 };
+	enum { GRAPHS = 32 };
 	static const char *name[GRAPHS + 1]; /* the last one stays NULL */
 	int count;
 	const struct named_graph *graph = graph_list(&count);
@@ -114,29 +115,30 @@ static const char *const *graph_names(void)
 #define AT(field) offsetof(struct options, field)
 static const struct tool_option table[] = {
     {"--graph", "NAME|FILE.h5",
-     "a synthetic graph (below) or a dataset's graph (tiny; step: cora-like)", AT(graph), TOOL_TEXT,
-     .offer_names = graph_names},
+     "a synthetic graph (below) or a dataset's graph (tiny; step: cora-like; batches: qm9-like)",
+     AT(graph), TOOL_TEXT, .offer_names = graph_names},
     {"--features", "LIST",
      "widths over all heads (32,64,128; attention: 64,128), convert: of its sums; epoch, step, "
-     "convert and gemm: of the input (the graph's own)",
+     "batches, convert and gemm: of the input (the graph's own)",
      AT(features), .read = list_read, .low = 1, .high = 1 << 16, .count = AT(widths),
-     .only = "spmm sddmm gemm attention epoch step convert ops"},
+     .only = "spmm sddmm gemm attention epoch step batches convert ops"},
     {"--heads", "LIST",
-     "attention heads (1,4; attention: 1,8; epoch and step: 1); spmm: edge weights per head as an "
-     "operand",
+     "attention heads (1,4; attention: 1,8; epoch, step and batches: 1); spmm: edge weights per "
+     "head as an operand",
      AT(heads), .read = list_read, .low = 1, .high = 64, .count = AT(head_counts),
-     .only = "spmm sddmm edge-softmax attention epoch step ops"},
+     .only = "spmm sddmm edge-softmax attention epoch step batches ops"},
     {"--score", "LIST",
      "how attention scores an edge: some of add (GAT), dot (graph transformer), cosine (AGNN), "
      "add-v2 (GATv2), or all (default)",
      AT(scores), .read = scores_read, .offer = "add|dot|cosine|add-v2|all", .only = "attention"},
     {"--dropout", "P",
-     "the probability that attention drops a weight, and epoch and step also a feature (0)",
-     AT(dropout), TOOL_REAL(0, 0.999), .only = "attention epoch step"},
+     "the probability that attention drops a weight, and epoch, step and batches also a feature "
+     "(0)",
+     AT(dropout), TOOL_REAL(0, 0.999), .only = "attention epoch step batches"},
     {"--readout", "NAME",
      "classify graphs by the sum, mean or max over the nodes of the last layer, in place of nodes "
-     "(none)",
-     AT(readout), TOOL_CHOICE("none|sum|mean|max"), .only = "epoch step"},
+     "(none; batches: mean)",
+     AT(readout), TOOL_CHOICE("none|sum|mean|max"), .only = "epoch step batches"},
     {"--separate", NULL,
      "cosine and add-v2: Q, K and V are three matrices; otherwise they are one in cosine, and K is "
      "V in add-v2, as in the models",
@@ -160,19 +162,21 @@ static const struct tool_option table[] = {
     {"--peer", "cusparse", "also measure cuSPARSE, in f32 and f16, with every algorithm", AT(peer),
      TOOL_TEXT, .offer = "cusparse", .only = "spmm sddmm"},
     {"--model", "NAME", "the model (gcn), or all of them", AT(model), TOOL_TEXT,
-     .names = hg_model_names, .offer = "all", .only = "epoch step"},
+     .names = hg_model_names, .offer = "all", .only = "epoch step batches"},
+    {"--batch-size", "N", "graphs of a batch (4096)", AT(batch), TOOL_INTEGER(1, 1 << 30),
+     .only = "batches"},
     {"--hidden", "N", "width of the hidden layer (64)", AT(hidden), TOOL_INTEGER(1, 65536),
-     .only = "gemm epoch step convert"},
+     .only = "gemm epoch step batches convert"},
     {"--layers", "N", "depth of the model (2)", AT(layers), TOOL_INTEGER(1, 1000),
-     .only = "epoch step convert"},
+     .only = "epoch step batches convert"},
     {"--aggregate", "NAME", "gin: sum (default) or mean", AT(aggregate), TOOL_CHOICE("sum|mean"),
-     .only = "epoch step"},
+     .only = "epoch step batches"},
     {"--lambda", "X", "gin: factor on the neighbours' sum (1)", AT(lambda), TOOL_REAL(1e-6, 1e6),
-     .only = "epoch step"},
+     .only = "epoch step batches"},
     {"--observe", "WHEN", "observe one step in 16 (on, default), each step, or none (off)",
-     AT(observe), TOOL_CHOICE("on|off|each"), .only = "epoch step"},
+     AT(observe), TOOL_CHOICE("on|off|each"), .only = "epoch step batches"},
     {"--dense", NULL, "use dense features even if those of the graph are sparse", AT(dense),
-     TOOL_FLAG, .only = "epoch step"},
+     TOOL_FLAG, .only = "epoch step batches"},
     {"--repeat", "N", "samples after three warm-up runs (7)", AT(repeat), TOOL_INTEGER(1, 100000)},
     {"--seed", "S", "seed of graph and numbers (1)", AT(seed), TOOL_INTEGER(0, TOOL_WHOLE)},
     {"--device", "NAME", "auto (default: a GPU if there is one), cpu, cuda", AT(device),
@@ -195,6 +199,11 @@ static int model_exists(const char *wanted)
 		if (strcmp(wanted, *name) == 0)
 			return 1;
 	return strcmp(wanted, "all") == 0;
+}
+
+int options_have_model(const struct options *options, const char *model)
+{
+	return strcmp(options->model, "all") == 0 || strcmp(options->model, model) == 0;
 }
 
 /* The first operand is the command; there is no other. */
@@ -245,6 +254,8 @@ int options_parse(int argc, char **argv, struct options *to)
 	                       .model = "gcn",
 	                       .hidden = 64,
 	                       .layers = 2,
+	                       .batch = 4096,
+	                       .readout = READOUT_UNSET,
 	                       .seed = 1,
 	                       .norm = HG_NORM_RIGHT,
 	                       .lambda = 1.0,
@@ -313,7 +324,8 @@ const struct tool_about options_about = {
         "  hg-bench sddmm --graph kron-21 --features 64 --heads 1 --variant all\n"
         "  hg-bench attention --graph ppa-like --score dot --features 128 --heads 1,8\n"
         "  hg-bench epoch --graph products-like --model all --precision fp16,fp32\n"
-        "  hg-bench step --graph cora-like --model all\n",
+        "  hg-bench step --graph cora-like --model all\n"
+        "  hg-bench batches --graph qm9-like --layers 12 --hidden 32\n",
     .part = parts,
     .parts = 3,
     .options = table,

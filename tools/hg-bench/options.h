@@ -8,9 +8,10 @@
 #include "halfgraph/policy.h"
 
 #define MOST 16 /* values of one list */
+#define READOUT_UNSET (-1)
 
 /* The commands, in the order of options.command. */
-enum { COMMANDS = 9 };
+enum { COMMANDS = 10 };
 extern const struct tool_row command_names[COMMANDS];
 
 /* The names of the scores of attention. */
@@ -21,10 +22,10 @@ struct options {
 	int command; /* index into the table of commands */
 	const char *graph, *variant, *peer, *json, *model, *reorder;
 	hg_policy policy[MOST];
-	int64_t features[MOST], heads[MOST], hidden, layers, repeat, threads, seed;
+	int64_t features[MOST], heads[MOST], hidden, layers, batch, repeat, threads, seed;
 	int policies, widths, head_counts;
 	int device, norm, aggregate; /* hg_device, hg_norm */
-	int readout;                 /* 0: none; 1 + hg_reduce */
+	int readout;                 /* 0: none; 1 + hg_reduce; READOUT_UNSET until main sets it */
 	double lambda, dropout;
 	unsigned scores; /* bit k: the hg_score k */
 	int observe;     /* 0 on, 1 off, 2 each step */
@@ -33,6 +34,8 @@ struct options {
 
 /* Returns 0, or 2 after a sentence on stderr that names the option. */
 int options_parse(int argc, char **argv, struct options *options);
+/* Whether --model asks for this one. */
+int options_have_model(const struct options *options, const char *model);
 /* What --help says, and the man page. */
 extern const struct tool_about options_about;
 

@@ -52,11 +52,12 @@ static hg_status named_make(struct bench *b, const struct named_graph *named)
 	HG__TRY(graph_make(b, &named->rule));
 	if (!named->rule.block || named->rule.kind == EDGE_PLANTED)
 		return HG_OK;
-	const int in_block = named->rule.kind == EDGE_UNEQUAL ? EDGE_UNEQUAL_GRAPHS : 1;
+	const int in_block = edge_graphs_of(named->rule.kind);
 	const int64_t graphs = named->rule.nodes / named->rule.block * in_block;
 	int64_t *ptr = calloc((size_t)graphs + 1, sizeof *ptr);
 	for (int64_t k = 0; ptr && k <= graphs; k++)
-		ptr[k] = k / in_block * named->rule.block + edge_unequal_begin((int)(k % in_block));
+		ptr[k] = k / in_block * named->rule.block +
+		         edge_graph_begin(named->rule.kind, (int)(k % in_block));
 	const hg_status status =
 	    ptr ? hg_graph_set_batch(b->graph, graphs, ptr)
 	        : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld graphs", (long long)graphs);

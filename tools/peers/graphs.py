@@ -11,6 +11,9 @@ import sys
 import torch
 
 REDDIT, PRODUCTS = (232965, 114848857), (2449029, 123718280)
+# The nodes of the molecules of a group of qm9-like.
+MOLECULES = [12, 14, 16, 17, 18, 18, 19, 20, 22, 24]
+
 # name: kind, nodes, edges, block, exponent, local, symmetric, features, classes, non-zero features
 # of a node (0: dense)
 GRAPHS = {
@@ -31,6 +34,7 @@ GRAPHS = {
     "planted-ordered": ("planted", 230000, 100000000, 230, 0.0, 1, 0, 128, 16, 0),
     "molecules-4k": ("molecule", 73728, 154828, 18, 0.0, 0, 1, 11, 2, 0),
     "molecules-16k": ("molecule", 294912, 619316, 18, 0.0, 0, 1, 11, 2, 0),
+    "qm9-like": ("molecules", 2409840, 5007112, 180, 0.0, 0, 1, 11, 2, 0),
     "pattern-like": ("cliques", 121856, 6226842, 119, 0.0, 0, 1, 128, 2, 0),
     "cluster-like": ("cliques", 119808, 4399672, 117, 0.0, 0, 1, 7, 6, 0),
     "coco-like": ("near", 488448, 2759012, 477, 0.0, 0, 1, 14, 81, 0),
@@ -130,6 +134,26 @@ def unequal(n, m, block, exponent, local, seed, e):
     return end(uniform(seed, e * 4)), end(uniform(seed, e * 4 + 1))
 
 
+def molecules(n, m, block, exponent, local, seed, e):
+    sizes, count = torch.tensor(MOLECULES, device=e.device), len(MOLECULES)
+    begin, chains = torch.cumsum(torch.cat([sizes.new_zeros(1), sizes]), 0), block - count
+    ends = begin[1:] - torch.arange(1, count + 1, device=e.device)  # of the bonds of chains
+    groups = n // block
+    bond, first = e // groups, e % groups * block
+    chain = bond < chains
+    k = torch.where(chain, torch.searchsorted(ends, bond, right=True), (bond - chains) % count)
+    t = bond - (begin[k] - k)
+    u, v = uniform(seed, e * 4), uniform(seed, e * 4 + 1)
+    reach = torch.where(t < 2, t + 1, torch.full_like(t, 3))
+    parent = t - torch.minimum((u * reach).to(torch.int64), reach - 1)
+
+    def end(u):
+        return torch.minimum((u * sizes[k]).to(torch.int64), sizes[k] - 1)
+
+    first = first + begin[k]
+    return first + torch.where(chain, t + 1, end(u)), first + torch.where(chain, parent, end(v))
+
+
 def near(n, m, block, exponent, local, seed, e):
     i = e % n
     first, count = i // block * block, min(4 * m // n, block - 1)
@@ -145,6 +169,7 @@ DRAW = {
     "molecule": molecule,
     "cliques": cliques,
     "unequal": unequal,
+    "molecules": molecules,
     "near": near,
 }
 
