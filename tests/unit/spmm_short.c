@@ -11,7 +11,8 @@
 #include "kernels/kernels.h"
 #include "oracle/num.h"
 
-/* More rows than lanes that a GPU runs at once; one row is much longer than the others. */
+/* With four lanes or more for each row these are more lanes than the kernel for small graphs takes.
+ * One row is much longer than the others. */
 enum { NODES = 20000, LONG = 40, HEADS = 2 };
 
 enum { NONE, HALF, FULL, BY_HEAD };

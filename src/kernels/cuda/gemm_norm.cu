@@ -34,6 +34,7 @@ constexpr int RUN = 32;
 /* Two blocks on each of 132 multiprocessors, three without statistics. The number is the same on
  * all devices, because the bits of the statistics depend on it. */
 constexpr int64_t PARTS = 264, PARTS_WITHOUT = 396;
+static_assert(PARTS <= COLUMN_BLOCKS, "merge_kernel reads all parts");
 
 struct norm_product {
 	struct half_rows a, c;
@@ -286,11 +287,12 @@ hg_status hg__cuda_gemm_norm(hg_context *ctx, const struct hg__gemm_args *a)
 	     {norm_product_kernel<2, 2, false>, norm_product_kernel<2, 2, true>}}};
 	if (a->a.rows == 0 || a->trans_a || a->b.dtype != HG_F16 || !is_half_rows(a->a) ||
 	    !is_half_rows(a->c) || (a->bias.data && a->bias.dtype != HG_F16))
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
-		                "gemm: a batch norm on the way of [%lld, %lld] to %lld columns; supported "
-		                "are f16 in up to %d columns, but not 1, 2 or 4",
-		                static_cast<long long>(a->a.rows), static_cast<long long>(a->a.cols),
-		                static_cast<long long>(a->c.cols), NORM_SIDE);
+		return hg__fail(
+		    ctx, HG_ERR_UNSUPPORTED,
+		    "gemm: a product with a batch norm, [%lld, %lld] to %lld columns; supported "
+		    "are f16 in up to %d columns, but not 1, 2 or 4",
+		    static_cast<long long>(a->a.rows), static_cast<long long>(a->a.cols),
+		    static_cast<long long>(a->c.cols), NORM_SIDE);
 	struct norm_product m = {};
 	m.a = half_rows_of(a->a);
 	m.c = half_rows_of(a->c);

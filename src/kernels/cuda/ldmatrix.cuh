@@ -1,6 +1,6 @@
 /* Matrices of 8 x 8 halves that a warp loads from shared memory, as operands of tensor cores. */
-#ifndef HG_KERNELS_CUDA_EIGHTS_CUH
-#define HG_KERNELS_CUDA_EIGHTS_CUH
+#ifndef HG_KERNELS_CUDA_LDMATRIX_CUH
+#define HG_KERNELS_CUDA_LDMATRIX_CUH
 
 #include "kernels/cuda/launch.cuh"
 
@@ -9,7 +9,7 @@ static __device__ inline unsigned shared_address(const void *p)
 	return static_cast<unsigned>(__cvta_generic_to_shared(p));
 }
 /* Four matrices of 8 x 8 halves from shared memory; each lane has the address of one of the 32
- * rows. With `flipped` each is transposed. */
+ * rows. With FLIPPED each is transposed. */
 template <bool FLIPPED = false> static __device__ inline uint4 load_matrices(unsigned address)
 {
 	uint4 m;

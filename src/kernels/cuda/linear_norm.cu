@@ -461,7 +461,7 @@ bool fits(const struct hg__mat &m, int64_t rows, int64_t cols)
 
 } // namespace
 
-/* The kernels need up to 107 kB of shared memory for a block, which GPUs of compute capability 8.0
+/* The kernels need up to 107 KiB of shared memory for a block, which GPUs of compute capability 8.0
  * and 9.0 have. */
 int hg__cuda_takes_norms(const hg_context *ctx, hg_dtype type, int64_t rows, int64_t k, int64_t n)
 {
@@ -487,7 +487,7 @@ hg_status hg__cuda_linear_norm(hg_context *ctx, const struct hg__linear_back_arg
 	if (n == 0 || !is_half_rows(a->x) || !is_half_rows(a->dy) || !is_half_rows(a->dx) ||
 	    !is_half_rows(a->through.x) || (a->dx.data && a->w.dtype != HG_F16))
 		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
-		                "linear_back: a batch norm on the way of [%lld, %lld] to %lld columns; "
+		                "linear_back: a layer with a batch norm, [%lld, %lld] to %lld columns; "
 		                "supported are f16 in up to %d columns, but not 1, 2 or 4",
 		                static_cast<long long>(n), static_cast<long long>(k),
 		                static_cast<long long>(d), NORM_SIDE);

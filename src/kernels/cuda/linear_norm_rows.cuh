@@ -3,7 +3,7 @@
 #ifndef HG_KERNELS_CUDA_LINEAR_NORM_ROWS_CUH
 #define HG_KERNELS_CUDA_LINEAR_NORM_ROWS_CUH
 
-#include "kernels/cuda/eights.cuh"
+#include "kernels/cuda/ldmatrix.cuh"
 #include "kernels/cuda/norm_rows.cuh"
 #include "kernels/cuda/tall_rows.cuh"
 

@@ -26,7 +26,7 @@ __device__ inline uint4 narrow_pack(const float (&v)[8])
 	memcpy(&bits, h, sizeof bits);
 	return bits;
 }
-/* The larger of each half and that of `floor`, twice; a NaN stays one. */
+/* The larger of each of two halves and the half of `floor` in its place. A NaN stays a NaN. */
 __device__ inline unsigned at_least(unsigned pair, __half2 floor)
 {
 	const __half2 larger = __hmax2_nan(half2_of(pair), floor);
@@ -106,7 +106,7 @@ inline struct norm_before norm_before_of(const struct hg__normalise &n)
 	return {{n.mean, n.rstd, n.gamma, n.beta}, n.live, n.relu != 0};
 }
 
-/* With relu 0, without it below all numbers. */
+/* The least result of a norm: 0 with relu, minus infinity without. */
 __device__ inline __half2 floor_of(bool relu)
 {
 	return __float2half2_rn(relu ? 0.0f : -INFINITY);

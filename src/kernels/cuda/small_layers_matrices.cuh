@@ -12,7 +12,7 @@
 #define HG_KERNELS_CUDA_SMALL_LAYERS_MATRICES_CUH
 
 #include "core/bins.h"
-#include "kernels/cuda/eights.cuh"
+#include "kernels/cuda/ldmatrix.cuh"
 
 namespace small
 {
