@@ -54,7 +54,7 @@ hg_status hg__reader_open(hg_context *ctx, const struct hg__mat *mat, int64_t el
                           struct hg__reader *reader)
 {
 	*reader = (struct hg__reader){.ctx = ctx, .mat = mat};
-	return ctx->threads || elements <= MOST_SINGLE_COPIES
+	return hg_context_device(ctx) == HG_DEVICE_CPU || elements <= MOST_SINGLE_COPIES
 	           ? HG_OK
 	           : hg__fetch_rows(ctx, mat, 0, mat->rows, &reader->copy);
 }
