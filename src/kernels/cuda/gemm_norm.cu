@@ -24,7 +24,6 @@
 
 #include "kernels/cuda/moments.cuh"
 #include "kernels/cuda/norm_rows.cuh"
-#include "kernels/cuda/tall_rows.cuh"
 
 namespace
 {

@@ -16,9 +16,9 @@ size_t hg__cuda_gemm_norm_bytes(int64_t d);
 
 /* linear_back in one pass over the rows. */
 HG_NODISCARD hg_status hg__cuda_linear_norm(hg_context *ctx, const struct hg__linear_back_args *a);
-/* Blocks, two on each of 132 multiprocessors, and what each of them stores: dW [64, 64], db [64],
- * dgamma and dbeta [64]. The number of blocks is the same on all devices, because the bits of the
- * sums depend on it. */
+/* The most blocks of that pass, two on each of 132 multiprocessors, and the memory of what they
+ * store, for 64 columns on either side: dW [64, 64], and db, dgamma and dbeta [64]. The number of
+ * blocks is the same on all devices, because the bits of the sums depend on it. */
 constexpr int64_t LINEAR_PARTS = 264;
 constexpr size_t LINEAR_SCRATCH_BYTES =
     static_cast<size_t>(LINEAR_PARTS) * (64 * 64 + 3 * 64) * sizeof(float);

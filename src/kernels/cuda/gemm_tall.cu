@@ -59,9 +59,8 @@ template <int CHUNKS> struct row_pair {
 	/* Sets the columns from k on to 0. They are padding and may hold any bits, NaNs included. */
 	__device__ void trim(const uint4 &keep)
 	{
-		uint4 &p = low[CHUNKS - 1], &q = high[CHUNKS - 1];
-		p = make_uint4(p.x & keep.x, p.y & keep.y, p.z & keep.z, p.w & keep.w);
-		q = make_uint4(q.x & keep.x, q.y & keep.y, q.z & keep.z, q.w & keep.w);
+		low[CHUNKS - 1] = masked(low[CHUNKS - 1], keep);
+		high[CHUNKS - 1] = masked(high[CHUNKS - 1], keep);
 	}
 };
 

@@ -5,7 +5,6 @@
 
 #include "kernels/cuda/ldmatrix.cuh"
 #include "kernels/cuda/norm_rows.cuh"
-#include "kernels/cuda/tall_rows.cuh"
 
 namespace
 {

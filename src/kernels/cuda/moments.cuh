@@ -171,7 +171,7 @@ static __global__ void __launch_bounds__(BLOCK)
 		f.record(first + thread, means[thread], all_squares[thread], old);
 }
 
-/* Queues it. */
+/* Queues merge_kernel for parts that an earlier kernel stores. */
 inline hg_status merge_moments(hg_context *ctx, const struct column_parts &p, int64_t cols,
                                const struct statistics &f)
 {

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/batch_norm.cuh"
 #include "kernels/cuda/parts.cuh"
+#include "kernels/cuda/tall_rows.cuh"
 
 namespace
 {
@@ -18,12 +19,8 @@ __device__ inline void widen_pack(const uint4 &bits, float (&v)[8])
 }
 __device__ inline uint4 narrow_pack(const float (&v)[8])
 {
-	__half2 h[4];
-#pragma unroll
-	for (int i = 0; i < 4; i++)
-		h[i] = __floats2half2_rn(v[2 * i], v[2 * i + 1]);
 	uint4 bits;
-	memcpy(&bits, h, sizeof bits);
+	store<8>(reinterpret_cast<__half *>(&bits), v);
 	return bits;
 }
 /* The larger of each of two halves and the half of `floor` in its place. A NaN stays a NaN. */
@@ -33,10 +30,6 @@ __device__ inline unsigned at_least(unsigned pair, __half2 floor)
 	unsigned bits;
 	memcpy(&bits, &larger, sizeof bits);
 	return bits;
-}
-__device__ inline uint4 masked(const uint4 &p, const uint4 &keep)
-{
-	return make_uint4(p.x & keep.x, p.y & keep.y, p.z & keep.z, p.w & keep.w);
 }
 
 /* From the 8 columns of a pack in each lane to their sums over the lanes g: lane (g, t) gets that

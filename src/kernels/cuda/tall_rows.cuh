@@ -30,6 +30,11 @@ __device__ inline uint4 keep_first(int count)
 	return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
+__device__ inline uint4 masked(const uint4 &p, const uint4 &keep)
+{
+	return make_uint4(p.x & keep.x, p.y & keep.y, p.z & keep.z, p.w & keep.w);
+}
+
 /* B [k, d], as it is in memory or transposed. */
 struct short_matrix {
 	const __half *at;
@@ -48,7 +53,7 @@ struct short_matrix {
 			const uint4 keep = keep_first(col < d ? k - row : 0);
 			const uint4 v =
 			    col < d && row < k ? load_pack(at + col * ld + row) : make_uint4(0, 0, 0, 0);
-			return make_uint4(v.x & keep.x, v.y & keep.y, v.z & keep.z, v.w & keep.w);
+			return masked(v, keep);
 		}
 		__half v[8];
 #pragma unroll
