@@ -35,7 +35,7 @@ import torch
 import torch.nn.functional as F
 
 import graphs
-from command import chosen, counts, emit
+from command import chosen, counts, emit, machine_of, run_options
 
 SCORES = ("add", "dot", "cosine", "add-v2")
 PEERS = ("pyg", "pyg-compiled", "sdpa", "flex")
@@ -348,10 +348,7 @@ def arguments():
     p.add_argument("--heads", type=counts, default=[1, 8])
     p.add_argument("--dropout", type=float, default=0.0)
     p.add_argument("--repeat", type=int, default=7, help="samples after three warm-up runs")
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
-    p.add_argument("--json", default="-", help="append the lines to this file; - (default): stdout")
+    run_options(p)
     args = p.parse_args()
     args.graph = chosen(p, "--graph", args.graph, graphs.GRAPHS)
     args.score = chosen(p, "--score", args.score, SCORES)
@@ -397,8 +394,7 @@ def main():
     args = arguments()
     torch.set_num_threads(args.threads)
     warnings.filterwarnings("ignore", message="Sparse")  # CSR is called a beta feature
-    cuda = args.device == "cuda"
-    machine = torch.cuda.get_device_name() if cuda else f"CPU ({args.threads} threads)"
+    machine = machine_of(args)
     for name in args.graph:
         rowptr, col = graphs.graph(name, args.seed, args.device)
         for score in args.score:

@@ -1,8 +1,27 @@
-"""What the peers' scripts share of their command lines: lists of names and of numbers, and results
-as JSON lines.
+"""What the peers' scripts share: options of a run, lists of names and of numbers, the machine, and
+results as JSON lines.
 """
 
 import json
+
+import torch
+
+
+def run_options(parser, device="cuda"):
+    """The options of where a script runs and where its results go."""
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default=device)
+    parser.add_argument(
+        "--json", default="-", help="append the lines to this file; - (default): stdout"
+    )
+
+
+def machine_of(args):
+    """The name of the device, and its CPU threads where it is one."""
+    return (
+        torch.cuda.get_device_name() if args.device == "cuda" else f"CPU ({args.threads} threads)"
+    )
 
 
 def chosen(parser, option, text, known):

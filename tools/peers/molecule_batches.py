@@ -29,7 +29,7 @@ from torch_geometric.loader import DataLoader
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 import graphs
-from command import chosen, emit
+from command import chosen, emit, machine_of, run_options
 from molecules import MODELS, QUICK, Net, timing
 
 GRAPHS = ("qm9-like", "molecules-16k", "molecules-4k")
@@ -133,10 +133,7 @@ def arguments():
     p.add_argument("--repeat", type=int, default=3, help="epochs that are measured")
     p.add_argument("--warmup", type=int, default=2, help="epochs before them")
     p.add_argument("--quick", action="store_true", help="64 graphs, two layers, batches of 16")
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
-    p.add_argument("--json", default="-", help="append the lines to this file; - (default): stdout")
+    run_options(p)
     args = p.parse_args()
     args.graph = [QUICK] if args.quick else chosen(p, "--graph", args.graph, GRAPHS)
     args.model = chosen(p, "--model", args.model, MODELS)
@@ -149,7 +146,6 @@ def arguments():
 def main():
     args = arguments()
     torch.set_num_threads(args.threads)
-    cuda = args.device == "cuda"
     for name in args.graph:
         for model in args.model:
             found = dataset(name, model, args.seed)
@@ -159,7 +155,7 @@ def main():
                 "peer": "pyg",
                 "version": torch_geometric.__version__,
                 "torch": torch.__version__,
-                "device": torch.cuda.get_device_name() if cuda else f"CPU ({args.threads} threads)",
+                "device": machine_of(args),
                 "cuda": torch.version.cuda or "",
                 "graph": name,
                 "graphs": len(found),

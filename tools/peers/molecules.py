@@ -36,7 +36,7 @@ from torch_geometric.nn import GCNConv, GINConv, global_add_pool, global_mean_po
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 import graphs
-from command import chosen, counts, emit
+from command import chosen, counts, emit, machine_of, run_options
 
 MODELS = ("gcn", "gin")
 PASSES = ("forward", "backward", "optimiser")
@@ -261,10 +261,7 @@ def arguments():
     p.add_argument("--repeat", type=int, default=50, help="steps that are measured")
     p.add_argument("--warmup", type=int, default=5, help="steps before them")
     p.add_argument("--quick", action="store_true", help="64 graphs, two layers and three steps")
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
-    p.add_argument("--json", default="-", help="append the lines to this file; - (default): stdout")
+    run_options(p)
     args = p.parse_args()
     args.graph = [QUICK] if args.quick else chosen(p, "--graph", args.graph, GRAPHS)
     args.model = chosen(p, "--model", args.model, MODELS)
@@ -278,8 +275,7 @@ def arguments():
 def main():
     args = arguments()
     torch.set_num_threads(args.threads)
-    cuda = args.device == "cuda"
-    machine = torch.cuda.get_device_name() if cuda else f"CPU ({args.threads} threads)"
+    machine = machine_of(args)
     for name in args.graph:
         batch = Batch(name, args.seed, args.device)
         for case in cases(args):

@@ -30,7 +30,7 @@ import torch_geometric
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import graphs
-from command import emit
+from command import emit, machine_of, run_options
 from pyg_models import ATTENTION, MODELS, Net
 
 
@@ -256,10 +256,7 @@ def arguments():
     p.add_argument("--dropout", type=float, help="(0.5; 0 with --graph)")
     p.add_argument("--epochs", type=int, default=20)
     p.add_argument("--warmup", type=int, default=3)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    p.add_argument("--json", default="-", help="append the lines to this file; - (default): stdout")
+    run_options(p, device="cpu")
     args = p.parse_args()
     if (args.data is None) == (args.graph is None):
         p.error("give a dataset file or --graph NAME, one of the two")
@@ -276,8 +273,7 @@ def main():
     args = arguments()
     torch.set_num_threads(args.threads)
     torch._dynamo.config.recompile_limit = 64  # the last layer of each graph has other classes
-    cuda = args.device == "cuda"
-    machine = torch.cuda.get_device_name() if cuda else f"CPU ({args.threads} threads)"
+    machine = machine_of(args)
     for name in args.graph:
         graph_run(args, name, machine)
 
