@@ -115,6 +115,8 @@ struct hg__watch_past {
 void hg__watch_leave(struct hg__watch *watch, struct hg__watch_past *past);
 /* observe_run.c: does this observer count the same tensors as the one that was left? */
 int hg__watch_follows(const struct hg__watch *watch, const struct hg__watch_past *past);
+/* observe_run.c: do two observers, or NULL, count the same tensors? */
+int hg__watch_alike(const struct hg__watch *a, const struct hg__watch *b);
 /* observe_run.c: puts them into a new one, or into one that was left before, which then has its old
  * memory again if there is no third. The counts of other tensors are dropped. */
 void hg__watch_follow(struct hg__watch *watch, struct hg__watch_past *past);

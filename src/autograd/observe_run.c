@@ -149,6 +149,13 @@ int hg__watch_follows(const struct hg__watch *w, const struct hg__watch_past *pa
 	return past->state.data && past->spots == w->spots && past->names == hash_names(w);
 }
 
+int hg__watch_alike(const struct hg__watch *a, const struct hg__watch *b)
+{
+	if (!a || !b)
+		return a == b;
+	return a->spots == b->spots && hash_names(a) == hash_names(b);
+}
+
 void hg__watch_follow(struct hg__watch *w, struct hg__watch_past *past)
 {
 	if (hg__watch_follows(w, past)) {

@@ -13,6 +13,7 @@
 
 HG_EXTERN_C_BEGIN
 
+struct hg__assemble;
 struct hg__csr;
 struct hg__kernels;
 struct hg__refill;
@@ -115,6 +116,9 @@ struct hg__backend {
 	hg_status (*refill_scratch)(hg_context *ctx, const struct hg__refill *refill, size_t *bytes);
 	hg_status (*refill)(hg_context *ctx, const struct hg__refill *refill);
 	hg_status (*raise)(hg_context *ctx, const uint64_t *broken, int32_t node, uint64_t *word);
+
+	/* Queues the assembly of a batch (core/assemble.h). */
+	hg_status (*assemble)(hg_context *ctx, const struct hg__assemble *batch);
 
 	/* Tiles (core/plan_tiles.h); both are NULL where a device has no use for them. tiles_count
 	 * writes listed [windows] (host): the listed columns of each window. tiles_fill writes id and

@@ -18,13 +18,15 @@ static void choose(const int64_t *left, int largest, int64_t *chosen)
 	/* last[r], for r > 0: the size of the graph that was added last to reach r nodes; 0: r cannot
 	 * be reached. times[r]: how many graphs of the size that is being tried are in it. Sizes are
 	 * tried from the largest on, and what is reached without a size stays as it is, so few large
-	 * graphs are preferred. */
+	 * graphs are preferred, and nothing changes any more when all of the room can be filled. */
 	int last[SIZES] = {0}, times[SIZES];
 	const int room = HG__BIN_ROWS - largest;
 	memset(chosen, 0, SIZES * sizeof *chosen);
 	chosen[largest] = 1;
-	for (int size = room < largest ? room : largest; size > 0; size--) {
+	for (int size = room < largest ? room : largest; size > 0 && !last[room]; size--) {
 		const int64_t most = left[size] - (size == largest);
+		if (most < 1)
+			continue;
 		memset(times, 0, sizeof times);
 		for (int r = size; r <= room; r++) {
 			const int before = r - size;
@@ -47,25 +49,30 @@ static int64_t take(const int64_t *chosen, const int64_t *by_size, int64_t *left
                     int64_t *order)
 {
 	int64_t bins = INT64_MAX, taken = 0;
-	for (int s = 1; s < SIZES; s++)
-		if (chosen[s] && left[s] / chosen[s] < bins)
-			bins = left[s] / chosen[s];
+	int size[SIZES], sizes = 0; /* those of the choice, the largest first: one loop of few turns */
+	for (int s = SIZES - 1; s > 0; s--)
+		if (chosen[s]) {
+			size[sizes++] = s;
+			bins = left[s] / chosen[s] < bins ? left[s] / chosen[s] : bins;
+		}
 	for (int64_t b = 0; b < bins; b++)
-		for (int s = SIZES - 1; s > 0; s--)
-			for (int64_t k = 0; k < chosen[s]; k++, left[s]--)
-				order[taken++] = by_size[next[s]++];
+		for (int i = 0; i < sizes; i++)
+			for (int64_t k = 0; k < chosen[size[i]]; k++)
+				order[taken++] = by_size[next[size[i]]++];
+	for (int i = 0; i < sizes; i++)
+		left[size[i]] -= bins * chosen[size[i]];
 	return taken;
 }
 
-void hg__bins_pack(const int64_t *ptr, int64_t graphs, int64_t *order, int64_t *scratch)
+void hg__bins_pack(const uint8_t *nodes, int64_t graphs, int64_t *order, int64_t *scratch)
 {
 	int64_t left[SIZES] = {0}, next[SIZES + 1] = {0}, chosen[SIZES], done = 0;
 	for (int64_t k = 0; k < graphs; k++)
-		left[ptr[order[k] + 1] - ptr[order[k]]]++;
+		left[nodes[order[k]]]++;
 	for (int s = 0; s < SIZES; s++)
 		next[s + 1] = next[s] + left[s];
 	for (int64_t k = 0; k < graphs; k++)
-		scratch[next[ptr[order[k] + 1] - ptr[order[k]]]++] = order[k];
+		scratch[next[nodes[order[k]]]++] = order[k];
 	for (int s = 0; s < SIZES; s++)
 		next[s] -= left[s];
 	for (int largest = SIZES - 1; largest > 0; largest -= !left[largest])

@@ -72,6 +72,10 @@ void hg__graph_fetch_free(const hg_graph *graph, struct hg__host_csr *host);
 void hg__degree_inverse(int64_t n, const int64_t *ptr, float *out);
 void hg__degree_root(int64_t n, const int64_t *ptr, float *out);
 
+/* Makes what is missing of the arrays of the transpose (rowptr_t, col_t; edge_t if it is needed),
+ * but no plan for them. */
+HG_NODISCARD hg_status hg__graph_transpose(hg_graph *graph, int need_edge);
+
 /* Computes the facts if they are not known yet. */
 HG_NODISCARD hg_status hg__graph_know(hg_graph *graph);
 

@@ -3,17 +3,22 @@
 #include "core/bins.h"
 #include "core/graph.h"
 
+int64_t hg__bins_begin(int64_t graphs, const int64_t *ptr, int32_t *first)
+{
+	int64_t begun = 0;
+	for (int64_t k = 0; k < graphs; k++)
+		if (ptr[k + 1] > ptr[k] && (begun == 0 || ptr[k + 1] - first[begun - 1] > HG__BIN_ROWS))
+			first[begun++] = (int32_t)ptr[k];
+	return begun;
+}
+
 int64_t hg__bins_cut(int64_t graphs, const int64_t *ptr, int64_t rows, int64_t bins, int32_t *first)
 {
-	int64_t used = 0;
-	for (int64_t k = 0, at = 0; at < rows; k++) {
-		const int64_t end = k < graphs ? ptr[k + 1] : at + 1;
-		if (end > at && (used == 0 || end - first[used - 1] > HG__BIN_ROWS))
-			first[used++] = (int32_t)at;
-		at = end;
-	}
-	for (int64_t k = used; k <= bins; k++)
-		first[k] = (int32_t)rows;
+	const int64_t begun = hg__bins_begin(graphs, ptr, first),
+	              behind = hg__bins_behind(begun, begun ? first[begun - 1] : 0),
+	              used = hg__bins_used(begun, behind, rows);
+	for (int64_t k = begun; k <= bins; k++)
+		first[k] = (int32_t)hg__bins_padding(begun, behind, k, rows);
 	first[bins + 1] = (int32_t)used;
 	return used;
 }

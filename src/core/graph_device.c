@@ -101,8 +101,11 @@ hg_status hg__graph_missing(hg_graph *g, int need_edge, size_t *bytes)
 	return HG_OK;
 }
 
-static hg_status ensure_transpose(hg_graph *g, int need_edge)
+hg_status hg__graph_transpose(hg_graph *g, int need_edge)
 {
+	HG__TRY(hg__graph_in_rows(g));
+	HG__TRY(check_edge_limit(g, need_edge));
+	HG__TRY(hg__graph_know(g));
 	const int have_rows = g->pattern_symmetric || g->rowptr_t.bytes,
 	          have_edge = !need_edge || !g->m || g->edge_t.bytes;
 	if (have_rows && have_edge)
@@ -121,10 +124,7 @@ static hg_status ensure_transpose(hg_graph *g, int need_edge)
 
 hg_status hg__graph_csr_t(hg_graph *g, int need_edge, struct hg__csr *csr_t)
 {
-	HG__TRY(hg__graph_in_rows(g));
-	HG__TRY(check_edge_limit(g, need_edge));
-	HG__TRY(hg__graph_know(g));
-	HG__TRY(ensure_transpose(g, need_edge));
+	HG__TRY(hg__graph_transpose(g, need_edge));
 	if (g->pattern_symmetric) {
 		HG__TRY(hg__graph_csr(g, csr_t));
 	} else {

@@ -151,14 +151,18 @@ static hg_status dataset_fetch(hg_batches *b, const hg_batches_config *c)
 	return HG_OK;
 }
 
-/* Do all graphs that take part fit in bins? */
-static int fit_bins(const hg_batches *b)
+/* Prepares packing if all graphs that take part fit in bins. */
+static hg_status packing_make(hg_batches *b)
 {
 	const int64_t *ptr = b->ptr.data, *chosen = b->chosen.data;
-	int fit = 1;
 	for (int64_t k = 0; k < b->count; k++)
-		fit &= ptr[chosen[k] + 1] - ptr[chosen[k]] <= HG__BIN_ROWS;
-	return fit;
+		if (ptr[chosen[k] + 1] - ptr[chosen[k]] > HG__BIN_ROWS)
+			return HG_OK;
+	HG__TRY(hg__buffer_host(b->ctx, b->graphs, sizeof(uint8_t), "batches: nodes", &b->small));
+	for (int64_t k = 0; k < b->count; k++)
+		((uint8_t *)b->small.data)[chosen[k]] = (uint8_t)(ptr[chosen[k] + 1] - ptr[chosen[k]]);
+	return hg__buffer_host(b->ctx, b->per_batch < b->count ? b->per_batch : b->count,
+	                       sizeof(int64_t), "batches: packing", &b->packing);
 }
 
 static hg_status choose(hg_batches *b, const uint8_t *chosen)
@@ -176,9 +180,7 @@ static hg_status choose(hg_batches *b, const uint8_t *chosen)
 			*at++ = g;
 	memcpy(b->order.data, b->chosen.data, b->order.bytes);
 	b->ordered = HG_BATCHES_IN_ORDER;
-	return fit_bins(b) ? hg__buffer_host(b->ctx, b->per_batch < b->count ? b->per_batch : b->count,
-	                                     sizeof(int64_t), "batches: packing", &b->packing)
-	                   : HG_OK;
+	return packing_make(b);
 }
 
 static hg_status batches_fill(hg_batches *b, const hg_batches_config *c)
@@ -222,6 +224,7 @@ void hg_batches_free(hg_batches *b)
 	struct hg__buffer *const buffers[] = {&b->ptr,
 	                                      &b->chosen,
 	                                      &b->order,
+	                                      &b->small,
 	                                      &b->packing,
 	                                      &b->dense.data,
 	                                      &b->edge.data,

@@ -42,9 +42,10 @@ struct hg_batches {
 	int64_t count;
 	struct hg__buffer chosen, order; /* int64 [count] */
 	int64_t ordered;                 /* the epoch of `order` */
-	/* int64 [at most per_batch]: scratch for packing the graphs of a batch into bins (core/bins.h);
-	 * empty: some graph fits in none, and batches are not packed */
-	struct hg__buffer packing;
+	/* For packing the graphs of a batch into bins (core/bins.h): uint8 [graphs], the nodes of each,
+	 * and int64 [at most per_batch], scratch. Empty: some graph fits in none, and batches are not
+	 * packed. */
+	struct hg__buffer small, packing;
 	/* The batch in place, and the arrays in which it was put together. */
 	hg_batch batch;
 	hg_graph *batch_graph, *batch_sparse;
@@ -53,9 +54,10 @@ struct hg_batches {
 	struct hg__buffer stage_ptr, stage_id, stage_table;
 };
 
-/* batches_order.c: order [count] of an epoch, in which each batch is packed if its graphs are
- * small. */
-void hg__batches_shuffle(const hg_batches *batches, int64_t epoch, int64_t *order);
+/* batches_order.c: order [count] of an epoch. scratch: as long as `packing`, with whose help the
+ * graphs of each batch are packed; NULL: they are not. */
+void hg__batches_shuffle(const hg_batches *batches, int64_t epoch, int64_t *order,
+                         int64_t *scratch);
 /* batches_order.c: the graphs of batch k of an epoch, valid until another epoch is asked for. */
 const int64_t *hg__batches_of_epoch(hg_batches *batches, int64_t epoch, int64_t k, int64_t *graphs);
 /* batches_load.c: frees the batch in place. */

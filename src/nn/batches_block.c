@@ -1,20 +1,25 @@
-/* The block of memory of a padded batch: where its arrays are, and the batch that they make. */
-#include "nn/batches_block.h"
+/* The block of memory of a padded batch: where its arrays are, the batch that they make, and its
+ * assembly. */
+#include "core/backend.h"
+#include "nn/batches_padded.h"
+
+/* Where the arrays of a block begin, and its bytes. */
+struct layout {
+	size_t at[HG__PADDED_ARRAYS], bytes;
+};
 
 static size_t table_bytes(const struct hg__table *t, hg_dtype dtype, int64_t rows)
 {
 	return (size_t)(rows * hg__leading(t->cols)) * hg_dtype_size(dtype);
 }
 
-size_t hg__padded_array_bytes(const struct hg__padded *p, const struct hg__shape_of_batch *s,
-                              int array)
+static size_t array_bytes(const struct hg__padded *p, const struct hg__shape_of_batch *s, int array)
 {
 	const size_t nodes = (size_t)s->nodes, edges = (size_t)s->edges, graphs = (size_t)s->graphs;
 	const struct hg__table features = {.cols = p->all->features};
 	switch (array) {
 	case HG__PADDED_ROWPTR:
 	case HG__PADDED_ROWPTR_T:
-	case HG__PADDED_X_ROWPTR:
 		return (nodes + 1) * sizeof(int64_t);
 	case HG__PADDED_WEIGHT_F16:
 		return edges * sizeof(hg_half);
@@ -34,48 +39,40 @@ size_t hg__padded_array_bytes(const struct hg__padded *p, const struct hg__shape
 	default:
 		break;
 	}
-	if (array < HG__PADDED_ROW) /* factors, ids and numbers of rows */
+	if (array < HG__PADDED_ROW) /* factors and ids */
 		return nodes * sizeof(float);
 	const struct hg__table *row = &p->all->row[array - HG__PADDED_ROW];
 	return table_bytes(row, row->dtype, s->graphs);
 }
 
-struct hg__layout hg__padded_lay_out(const struct hg__padded *p, const struct hg__shape_of_batch *s)
+static struct layout lay_out(const struct hg__padded *p, const struct hg__shape_of_batch *s)
 {
-	struct hg__layout l = {.bytes = 0};
+	struct layout l = {.bytes = 0};
 	for (int a = 0; a < HG__PADDED_ARRAYS; a++) {
 		l.at[a] = l.bytes;
 		/* no two begin at one address */
 		if (p->needs >> a & 1u)
-			l.bytes += hg__aligned(hg__padded_array_bytes(p, s, a) + 1);
+			l.bytes += hg__aligned(array_bytes(p, s, a) + 1);
 	}
 	return l;
 }
 
 size_t hg__padded_bytes(const struct hg__padded *p, const struct hg__shape_of_batch *s)
 {
-	return hg__padded_lay_out(p, s).bytes;
+	return lay_out(p, s).bytes;
 }
 
-size_t hg__padded_filled(const struct hg__padded *p, const struct hg__shape_of_batch *s)
-{
-	const struct hg__layout l = hg__padded_lay_out(p, s);
-	return p->distinct ? l.at[HG__PADDED_X] : l.bytes;
-}
-
-void *hg__padded_array(const struct hg__padded *p, const struct hg__layout *l, void *block,
-                       int array)
+static void *array_in(const struct hg__padded *p, const struct layout *l, void *block, int array)
 {
 	return p->needs >> array & 1u ? (char *)block + l->at[array] : NULL;
 }
 
 /* ---- the batch in a block ---- */
 
-static hg_tensor view_of(const struct hg__padded *p, const struct hg__layout *l, void *block,
-                         int array, int64_t rows, int64_t cols, hg_dtype dtype)
+static hg_tensor view_of(const struct hg__padded *p, const struct layout *l, void *block, int array,
+                         int64_t rows, int64_t cols, hg_dtype dtype)
 {
-	const struct hg__mat mat = {hg__padded_array(p, l, block, array), rows, cols, hg__leading(cols),
-	                            dtype};
+	const struct hg__mat mat = {array_in(p, l, block, array), rows, cols, hg__leading(cols), dtype};
 	return hg__tensor_view(p->all->ctx, mat);
 }
 
@@ -83,32 +80,30 @@ hg_status hg__padded_open(const struct hg__padded *p, const struct hg__shape_of_
                           void *block, struct hg__padded_batch *out)
 {
 	const hg_batches *all = p->all;
-	const struct hg__layout l = hg__padded_lay_out(p, s);
-	const struct hg__changing arrays = {
+	const struct layout l = lay_out(p, s);
+	*out = (struct hg__padded_batch){.shape = *s};
+	out->arrays = (struct hg__changing){
 	    .rows = s->nodes,
 	    .m = s->edges,
 	    .count = s->graphs,
-	    .rowptr = hg__padded_array(p, &l, block, HG__PADDED_ROWPTR),
-	    .rowptr_t = hg__padded_array(p, &l, block, HG__PADDED_ROWPTR_T),
-	    .ptr = hg__padded_array(p, &l, block, HG__PADDED_PTR),
-	    .col = hg__padded_array(p, &l, block, HG__PADDED_COL),
-	    .col_t = hg__padded_array(p, &l, block, HG__PADDED_COL_T),
-	    .id = hg__padded_array(p, &l, block, HG__PADDED_ID),
-	    .edge_t = hg__padded_array(p, &l, block, HG__PADDED_EDGE_T),
-	    .weight = hg__padded_array(p, &l, block, HG__PADDED_WEIGHT),
-	    .inverse_row = hg__padded_array(p, &l, block, HG__PADDED_INVERSE_ROW),
-	    .inverse_col = hg__padded_array(p, &l, block, HG__PADDED_INVERSE_COL),
-	    .root_row = hg__padded_array(p, &l, block, HG__PADDED_ROOT_ROW),
-	    .root_col = hg__padded_array(p, &l, block, HG__PADDED_ROOT_COL),
-	    .weight_f16 = hg__padded_array(p, &l, block, HG__PADDED_WEIGHT_F16),
-	    .bins = {hg__bins_most(s->nodes), hg__padded_array(p, &l, block, HG__PADDED_BIN)}};
-	*out = (struct hg__padded_batch){.shape = *s};
-	HG__TRY(hg__graph_of_changing(all->ctx, &arrays, &all->graph_facts, &out->graph));
+	    .rowptr = array_in(p, &l, block, HG__PADDED_ROWPTR),
+	    .rowptr_t = array_in(p, &l, block, HG__PADDED_ROWPTR_T),
+	    .ptr = array_in(p, &l, block, HG__PADDED_PTR),
+	    .col = array_in(p, &l, block, HG__PADDED_COL),
+	    .col_t = array_in(p, &l, block, HG__PADDED_COL_T),
+	    .id = array_in(p, &l, block, HG__PADDED_ID),
+	    .edge_t = array_in(p, &l, block, HG__PADDED_EDGE_T),
+	    .weight = array_in(p, &l, block, HG__PADDED_WEIGHT),
+	    .inverse_row = array_in(p, &l, block, HG__PADDED_INVERSE_ROW),
+	    .inverse_col = array_in(p, &l, block, HG__PADDED_INVERSE_COL),
+	    .root_row = array_in(p, &l, block, HG__PADDED_ROOT_ROW),
+	    .root_col = array_in(p, &l, block, HG__PADDED_ROOT_COL),
+	    .weight_f16 = array_in(p, &l, block, HG__PADDED_WEIGHT_F16),
+	    .bins = {hg__bins_most(s->nodes), array_in(p, &l, block, HG__PADDED_BIN)}};
+	HG__TRY(hg__graph_of_changing(all->ctx, &out->arrays, &all->graph_facts, &out->graph));
 	out->x = view_of(p, &l, block, HG__PADDED_X, s->nodes, all->features, p->x_dtype);
 	out->edge_x =
 	    view_of(p, &l, block, HG__PADDED_EDGE_X, s->edges, all->edge.cols, all->edge.dtype);
-	out->x_row = hg__padded_array(p, &l, block, HG__PADDED_X_ROW);
-	out->x_rowptr = hg__padded_array(p, &l, block, HG__PADDED_X_ROWPTR);
 	out->batch = (hg_batch){.size = sizeof out->batch, .graphs = s->graphs};
 	out->batch.input = (hg_model_input){.size = sizeof out->batch.input,
 	                                    .graph = out->graph,
@@ -128,4 +123,49 @@ void hg__padded_close(struct hg__padded_batch *b)
 {
 	hg_graph_free(b->graph);
 	*b = (struct hg__padded_batch){.graph = NULL};
+}
+
+/* ---- assembly ---- */
+
+_Static_assert((int)HG__ASSEMBLE_ROWS == HG_BATCH_ROWS, "all rows of graphs can be assembled");
+
+static struct hg__row_copy copy_of(const struct hg__mat *from, const struct hg__mat *to)
+{
+	const size_t size = hg_dtype_size(to->dtype);
+	if (!from->data || !to->data)
+		return (struct hg__row_copy){.to = NULL};
+	return (struct hg__row_copy){.from = from->data,
+	                             .to = to->data,
+	                             .bytes = (size_t)to->cols * size,
+	                             .from_pitch = (size_t)from->ld * size,
+	                             .to_pitch = (size_t)to->ld * size};
+}
+
+void hg__padded_assembly(const struct hg__padded *p, const struct hg__batch_list *list,
+                         const struct hg__padded_batch *b, struct hg__assemble *a)
+{
+	*a = (struct hg__assemble){.list = *list,
+	                           .from = p->from,
+	                           .to = b->arrays,
+	                           .weight = p->weight,
+	                           .weight_f16 = hg_half_from_float(p->weight),
+	                           .of_node = copy_of(&p->x, &b->x.mat),
+	                           .of_edge = copy_of(&p->edge_x, &b->edge_x.mat),
+	                           .sparse = {.rowptr = p->x_sparse.rowptr,
+	                                      .col = p->x_sparse.col,
+	                                      .weight = p->x_sparse_weight,
+	                                      .to = b->x.mat}};
+	for (int k = 0; k < HG_BATCH_ROWS; k++)
+		a->of_graph[k] = copy_of(&p->row[k], &b->row[k].mat);
+}
+
+hg_status hg__padded_assemble(const struct hg__padded *p, const struct hg__batch_list *list,
+                              const struct hg__padded_batch *b)
+{
+	hg_context *ctx = p->all->ctx;
+	struct hg__assemble a;
+	hg__padded_assembly(p, list, b, &a);
+	if (a.sparse.rowptr)
+		HG__TRY(ctx->backend->fill(ctx, b->x.mat.data, 0, b->x.bytes));
+	return ctx->backend->assemble(ctx, &a);
 }

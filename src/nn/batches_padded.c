@@ -1,10 +1,10 @@
 /* What all padded batches of a dataset share, and which datasets have them. */
-#include "nn/batches_block.h"
+#include "nn/batches_padded.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "core/convert.h"
+#include "core/csr.h"
 
 /* Each row is one work item here, so no row may be so long that the others wait for it. */
 #define MOST_DEGREE 1024
@@ -63,63 +63,6 @@ const char *hg__padded_refusal(const hg_batches *all, hg_dtype state, int captur
 	return NULL;
 }
 
-/* The transpose of each graph by itself, columns ascending in each row. rowptr_t has the numbers of
- * the whole dataset, as rowptr does: a graph has its edges in the same place in both. */
-static hg_status transpose(struct hg__padded *p)
-{
-	const hg_batches *all = p->all;
-	hg_context *ctx = all->ctx;
-	const int64_t *ptr = all->ptr.data, *rowptr = all->graph.rowptr, nodes = ptr[all->graphs],
-	              m = rowptr[nodes];
-	struct hg__buffer next = {0};
-	HG__TRY(hg__buffer_host(ctx, nodes + 1, sizeof(int64_t), "batches: transpose", &p->rowptr_t));
-	HG__TRY(hg__buffer_host(ctx, m, sizeof(int32_t), "batches: transpose", &p->col_t));
-	HG__TRY(hg__buffer_host(ctx, m, sizeof(uint32_t), "batches: transpose", &p->edge_t));
-	HG__TRY(hg__buffer_host(ctx, nodes, sizeof(int64_t), "batches: transpose", &next));
-	int64_t *rowptr_t = p->rowptr_t.data, *at = next.data;
-	int32_t *col_t = p->col_t.data;
-	uint32_t *edge_t = p->edge_t.data;
-	for (int64_t g = 0; g < all->graphs; g++)
-		for (int64_t e = rowptr[ptr[g]]; e < rowptr[ptr[g + 1]]; e++)
-			rowptr_t[ptr[g] + all->graph.col[e] + 1]++;
-	for (int64_t i = 0; i < nodes; i++) {
-		rowptr_t[i + 1] += rowptr_t[i];
-		at[i] = rowptr_t[i];
-	}
-	for (int64_t g = 0; g < all->graphs; g++)
-		for (int64_t i = ptr[g]; i < ptr[g + 1]; i++)
-			for (int64_t e = rowptr[i]; e < rowptr[i + 1]; e++) {
-				const int64_t to = at[ptr[g] + all->graph.col[e]]++;
-				col_t[to] = (int32_t)(i - ptr[g]);
-				edge_t[to] = (uint32_t)(e - rowptr[ptr[g]]);
-			}
-	hg__buffer_free(ctx, &next);
-	return HG_OK;
-}
-
-static hg_status factors(struct hg__padded *p)
-{
-	const hg_batches *all = p->all;
-	const int64_t nodes = ((const int64_t *)all->ptr.data)[all->graphs];
-	for (int k = 0; k < 4; k++) {
-		if (!(p->needs >> (HG__PADDED_INVERSE_ROW + k) & 1u))
-			continue;
-		HG__TRY(hg__buffer_host(all->ctx, nodes, sizeof(float), "batches: norm", &p->factor[k]));
-		const int64_t *ptr = k % 2 ? p->rowptr_t.data : all->graph.rowptr;
-		(k < 2 ? hg__degree_inverse : hg__degree_root)(nodes, ptr, p->factor[k].data);
-	}
-	return HG_OK;
-}
-
-static hg_status narrow_weights(struct hg__padded *p)
-{
-	const hg_batches *all = p->all;
-	const int64_t m = all->graph.rowptr[((const int64_t *)all->ptr.data)[all->graphs]];
-	HG__TRY(hg__buffer_host(all->ctx, m, sizeof(hg_half), "batches: f16 weights", &p->weight_f16));
-	hg__convert(HG_F16, p->weight_f16.data, HG_F32, all->graph.weight, m);
-	return HG_OK;
-}
-
 /* What counts of graph g: its label, unless it is negative or masked, or elements of its mask. */
 static int64_t counted_of(const hg_batches *all, int64_t g, int labels, int mask)
 {
@@ -134,19 +77,22 @@ static int64_t counted_of(const hg_batches *all, int64_t g, int labels, int mask
 	return count;
 }
 
-static hg_status count_what_counts(struct hg__padded *p, int labels, int mask)
+static hg_status sizes_note(struct hg__padded *p, int labels, int mask)
 {
 	const hg_batches *all = p->all;
-	const int64_t *chosen = all->chosen.data;
-	HG__TRY(hg__buffer_host(all->ctx, all->graphs, sizeof(int64_t), "batches: what counts",
-	                        &p->counted));
-	int64_t *counted = p->counted.data;
+	const int64_t *chosen = all->chosen.data, *ptr = all->ptr.data;
+	HG__TRY(hg__buffer_host(all->ctx, all->graphs, sizeof(struct hg__graph_size),
+	                        "batches: sizes of graphs", &p->size));
+	struct hg__graph_size *size = p->size.data;
 	for (int64_t g = 0; g < all->graphs; g++)
-		counted[g] = counted_of(all, g, labels, mask);
+		size[g] = (struct hg__graph_size){.nodes = (int32_t)(ptr[g + 1] - ptr[g]),
+		                                  .counted = (int32_t)counted_of(all, g, labels, mask),
+		                                  .edges = all->graph.rowptr[ptr[g + 1]] -
+		                                           all->graph.rowptr[ptr[g]]};
 	p->least_counted = INT64_MAX;
 	for (int64_t k = 0; k < all->count; k++)
-		p->least_counted =
-		    counted[chosen[k]] < p->least_counted ? counted[chosen[k]] : p->least_counted;
+		if (size[chosen[k]].counted < p->least_counted)
+			p->least_counted = size[chosen[k]].counted;
 	p->least_counted = at_least(p->least_counted, 1);
 	return HG_OK;
 }
@@ -181,12 +127,80 @@ static unsigned needs_of(const hg_batches *all, const hg_graph *g)
 	return needs;
 }
 
-static int needs_transpose(const struct hg__padded *p)
+static int needs(const struct hg__padded *p, enum hg__padded_array array)
 {
-	const unsigned of_columns = 1u << HG__PADDED_ROWPTR_T | 1u << HG__PADDED_COL_T |
-	                            1u << HG__PADDED_EDGE_T | 1u << HG__PADDED_INVERSE_COL |
-	                            1u << HG__PADDED_ROOT_COL;
-	return (p->needs & of_columns) != 0;
+	return p->needs >> array & 1u;
+}
+
+/* ---- the dataset on the device ---- */
+
+static hg_status factors_take(const struct hg__padded *p, hg_graph *graph)
+{
+	const float *row, *col;
+	if (needs(p, HG__PADDED_INVERSE_ROW))
+		HG__TRY(hg__graph_norm(graph, HG_NORM_RIGHT, &row, &col));
+	if (needs(p, HG__PADDED_INVERSE_COL))
+		HG__TRY(hg__graph_norm(graph, HG_NORM_LEFT, &row, &col));
+	if (needs(p, HG__PADDED_ROOT_COL))
+		HG__TRY(hg__graph_norm(graph, HG_NORM_BOTH, &row, &col));
+	if (needs(p, HG__PADDED_ROOT_ROW))
+		HG__TRY(hg__graph_norm(graph, HG_NORM_IN, &row, &col));
+	return HG_OK;
+}
+
+/* The graph keeps what it is asked for, as it does for its own tapes. */
+static hg_status graph_take(struct hg__padded *p, hg_graph *g)
+{
+	const int64_t *ptr;
+	const int32_t *id;
+	const void *weight;
+	HG__TRY(hg__graph_batch(g, &ptr, &id));
+	if (needs(p, HG__PADDED_ROWPTR_T) || needs(p, HG__PADDED_EDGE_T))
+		HG__TRY(hg__graph_transpose(g, needs(p, HG__PADDED_EDGE_T)));
+	if (needs(p, HG__PADDED_WEIGHT_F16))
+		HG__TRY(hg__graph_weight(g, HG_F16, &weight));
+	HG__TRY(factors_take(p, g));
+	p->from = (struct hg__changing){.rows = g->rows,
+	                                .m = g->m,
+	                                .count = g->batch,
+	                                .rowptr = g->rowptr.data,
+	                                .rowptr_t = g->rowptr_t.data,
+	                                .ptr = g->batch_ptr.data,
+	                                .col = g->col.data,
+	                                .col_t = g->col_t.data,
+	                                .id = g->batch_id.data,
+	                                .edge_t = g->edge_t.data,
+	                                .weight = g->weight.data,
+	                                .inverse_row = g->inverse_row.data,
+	                                .inverse_col = g->inverse_col.data,
+	                                .root_row = g->root_row.data,
+	                                .root_col = g->root_col.data,
+	                                .weight_f16 = g->weight_f16.data};
+	return HG_OK;
+}
+
+static struct hg__mat mat_of(const hg_tensor *tensor)
+{
+	return tensor ? tensor->mat : (struct hg__mat){.data = NULL};
+}
+
+static hg_status dataset_take(struct hg__padded *p, const hg_batches_config *c)
+{
+	HG__TRY(graph_take(p, c->input.graph));
+	if (c->input.x_sparse) {
+		const hg_graph *x = c->input.x_sparse;
+		p->x_sparse = (struct hg__csr){.rows = x->rows,
+		                               .cols = x->cols,
+		                               .m = x->m,
+		                               .rowptr = x->rowptr.data,
+		                               .col = x->col.data};
+		p->x_sparse_weight = x->weight.data;
+	}
+	p->x = mat_of(c->input.x);
+	p->edge_x = mat_of(c->input.edge_x);
+	for (int k = 0; k < HG_BATCH_ROWS; k++)
+		p->row[k] = mat_of(c->row[k]);
+	return HG_OK;
 }
 
 /* A padding row has at most as many edges as a row of the dataset, and no larger sum of weights. */
@@ -200,8 +214,9 @@ static int64_t edges_per_row(const hg_batches *all, float weight)
 	return at_least(most, 1);
 }
 
-hg_status hg__padded_init(struct hg__padded *p, const hg_batches *all, const hg_graph *probe,
-                          hg_dtype state, int labels, int mask)
+hg_status hg__padded_init(struct hg__padded *p, const hg_batches *all,
+                          const hg_batches_config *from, const hg_graph *probe, hg_dtype state,
+                          int labels, int mask)
 {
 	*p = (struct hg__padded){.all = all, .needs = needs_of(all, probe), .weight = 1.0f};
 	if (all->graph.weight)
@@ -211,32 +226,13 @@ hg_status hg__padded_init(struct hg__padded *p, const hg_batches *all, const hg_
 	p->x_amax = all->x_amax;
 	if (all->is_sparse)
 		(void)is_exact(all, state, &p->x_amax);
-	if (needs_transpose(p))
-		HG__TRY(transpose(p));
-	HG__TRY(factors(p));
-	if (p->needs >> HG__PADDED_WEIGHT_F16 & 1u)
-		HG__TRY(narrow_weights(p));
-	HG__TRY(hg__padded_share(p));
-	return count_what_counts(p, labels, mask);
-}
-
-int64_t hg__padded_counted(const struct hg__padded *p, const int64_t *graph, int64_t graphs)
-{
-	const int64_t *counted = p->counted.data;
-	int64_t sum = 0;
-	for (int64_t k = 0; k < graphs; k++)
-		sum += counted[graph[k]];
-	return sum;
+	HG__TRY(dataset_take(p, from));
+	return sizes_note(p, labels, mask);
 }
 
 void hg__padded_fini(struct hg__padded *p)
 {
-	if (!p->all)
-		return;
-	struct hg__buffer *const buffers[] = {
-	    &p->rowptr_t,  &p->col_t,     &p->edge_t,    &p->weight_f16, &p->counted, &p->factor[0],
-	    &p->factor[1], &p->factor[2], &p->factor[3], &p->table,      &p->row_of};
-	for (size_t k = 0; k < sizeof buffers / sizeof *buffers; k++)
-		hg__buffer_free(p->all->ctx, buffers[k]);
+	if (p->all)
+		hg__buffer_free(p->all->ctx, &p->size);
 	*p = (struct hg__padded){.all = NULL};
 }

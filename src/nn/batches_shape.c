@@ -29,24 +29,11 @@ static int64_t node_steps(const hg_batches *all)
 	return all->graph.rowptr[nodes] / MANY_EDGES > nodes ? WIDE_STEPS : STEPS;
 }
 
-void hg__padded_live(const hg_batches *all, const int64_t *graph, int64_t graphs, int64_t *nodes,
-                     int64_t *edges)
-{
-	const int64_t *ptr = all->ptr.data;
-	*nodes = *edges = 0;
-	for (int64_t k = 0; k < graphs; k++) {
-		*nodes += ptr[graph[k] + 1] - ptr[graph[k]];
-		*edges += all->graph.rowptr[ptr[graph[k] + 1]] - all->graph.rowptr[ptr[graph[k]]];
-	}
-}
-
 /* More rows than graphs and not as many as edges: the tape tells them apart by their number
  * (autograd/live.c). */
-struct hg__shape_of_batch hg__padded_shape(const struct hg__padded *p, const int64_t *graph,
+struct hg__shape_of_batch hg__padded_shape(const struct hg__padded *p, int64_t nodes, int64_t edges,
                                            int64_t graphs)
 {
-	int64_t nodes, edges;
-	hg__padded_live(p->all, graph, graphs, &nodes, &edges);
 	struct hg__shape_of_batch s = {0, edges ? round_up(edges, STEPS) : 0, graphs};
 	const int64_t missing = s.edges - edges,
 	              rows = missing ? (missing + p->per_row - 1) / p->per_row : 1;

@@ -273,13 +273,18 @@ void hg__step_behind(hg_step *s, hg__queue_fn behind, void *user)
 	s->behind_user = user;
 }
 
-hg_status hg__step_begin_group(hg_step *s, unsigned stops)
+void hg__step_join_group(hg_step *s, unsigned stops)
 {
 	if (s->stops != stops) { /* captured work contains the old set */
 		drop_captured(s, &s->one);
 		drop_captured(s, &s->many);
 	}
 	s->stops = stops;
+}
+
+hg_status hg__step_begin_group(hg_step *s, unsigned stops)
+{
+	hg__step_join_group(s, stops);
 	HG__TRY(hg__optim_ready(s->optim));
 	return stop_clear(s);
 }
@@ -294,6 +299,11 @@ hg_status hg__step_taken(hg_step *s, int64_t *taken)
 	HG__TRY(fetch_notes(s));
 	*taken = s->read->taken;
 	return HG_OK;
+}
+
+int64_t hg__step_taken_before(const hg_step *s)
+{
+	return s->read->taken;
 }
 
 int hg__step_stopped(const hg_step *s)

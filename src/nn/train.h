@@ -21,6 +21,7 @@ enum { HG__BATCH_TRUTH = 0, HG__BATCH_MASK = 1 };
  * own, and they are gone when the next batch comes. */
 struct hg__train_batches {
 	hg_batches *all;            /* NULL: every step is on all rows */
+	hg_batches_config from;     /* what they are made of */
 	struct hg__buckets buckets; /* of padded batches */
 	hg_batch batch;             /* the one in place */
 	struct hg__truth truth;     /* what is learnt from it; its tensors are borrowed */

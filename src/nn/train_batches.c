@@ -16,6 +16,8 @@ static hg_status batches_make(hg_train *t, const hg_train_data *d, uint8_t *chos
 	c.chosen = chosen;
 	c.graphs = t->config.batch_graphs;
 	c.seed = t->ctx->seed;
+	t->batches.from = c;
+	t->batches.from.chosen = NULL; /* it is gone after this call */
 	return hg_batches_create(t->ctx, &c, &t->batches.all);
 }
 

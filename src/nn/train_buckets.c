@@ -1,5 +1,5 @@
 /* The buckets of a run in batches: which one is in place, with which tape, and what is freed when.
- * Their batches come from train_staged.c. */
+ * The host decides on their batches (batches_schedule.h), and the device puts them together. */
 #include "nn/train_buckets.h"
 
 #include "autograd/tape.h"
@@ -32,12 +32,30 @@ void hg__train_buckets_fini(hg_train *t)
 	struct hg__buckets *b = &t->batches.buckets;
 	b->current = NULL;
 	hg__train_buckets_forget(t);
+	for (int k = 0; k < 2; k++)
+		hg__schedule_fini(&b->schedule[k]);
 	hg__padded_fini(&b->padded);
 	hg__buffer_free(t->ctx, &b->block);
-	hg__staged_fini(t->ctx, &b->staged);
+	hg__buffer_free(t->ctx, &b->lists);
 }
 
 /* ---- making ---- */
+
+/* A CPU makes the schedule of an epoch when it comes: a thread would take its time from the
+ * kernels. */
+static int runs_ahead(const hg_train *t)
+{
+	return t->ctx->backend->capture_begin != NULL;
+}
+
+static hg_status schedules_make(hg_train *t)
+{
+	struct hg__buckets *b = &t->batches.buckets;
+	for (int k = 0; k < 1 + runs_ahead(t); k++)
+		HG__TRY(hg__schedule_init(&b->schedule[k], &b->padded));
+	return hg__buffer_device(t->ctx, (int64_t)b->schedule[0].lists.bytes, 1, "train: lists",
+	                         &b->lists);
+}
 
 hg_status hg__train_buckets_init(hg_train *t)
 {
@@ -53,9 +71,10 @@ hg_status hg__train_buckets_init(hg_train *t)
 		hg__log(t->ctx, HG_LOG_INFO, "train: batches keep their own shapes: %s", why);
 		return HG_OK;
 	}
-	return hg__padded_init(&b->buckets.padded, b->all, probe, state,
-	                       t->truth.label ? HG__BATCH_TRUTH : -1,
-	                       t->truth.mask[HG__SPLIT_TRAIN] ? HG__BATCH_MASK : -1);
+	HG__TRY(hg__padded_init(&b->buckets.padded, b->all, &b->from, probe, state,
+	                        t->truth.label ? HG__BATCH_TRUTH : -1,
+	                        t->truth.mask[HG__SPLIT_TRAIN] ? HG__BATCH_MASK : -1));
+	return schedules_make(t);
 }
 
 /* ---- which bucket is in place ---- */
@@ -183,40 +202,77 @@ static hg_status tape_take(hg_train *t)
 
 /* ---- the batches of an epoch ---- */
 
-/* A CPU has no time to spare while it computes: there threads would take it from the kernels, and
- * be waited for when they get none. */
 void hg__train_buckets_begin(hg_train *t)
 {
-	struct hg__buckets *b = &t->batches.buckets;
-	const int runs_alone = t->ctx->backend->capture_begin != NULL,
-	          ahead = b->padded.all && hg__train_steps(t) > 1 && runs_alone;
-	hg__staged_begin(&b->staged, ahead ? hg__stager_share(t->ctx) : 0);
+	if (t->batches.buckets.padded.all && runs_ahead(t))
+		hg__ahead_begin(&t->batches.buckets.ahead);
 }
 
 void hg__train_buckets_end(hg_train *t)
 {
-	hg__staged_end(&t->batches.buckets.staged);
+	hg__ahead_end(&t->batches.buckets.ahead);
 }
 
-static hg_status ask(hg_train *t, int64_t epoch, int64_t k)
+static void schedule_next(void *user)
 {
-	struct hg__buckets *b = &t->batches.buckets;
-	int64_t graphs;
-	const int64_t *graph = hg__batches_of_epoch(t->batches.all, epoch, k, &graphs);
-	return hg__staged_ask(&b->staged, &b->padded, k, graph, graphs);
+	struct hg__buckets *b = user;
+	hg__schedule_make(&b->schedule[!b->now], b->schedule[b->now].epoch + 1);
 }
 
-hg_status hg__train_bucket_begin(hg_train *t, int64_t epoch, int64_t k)
+static hg_status lists_copy(hg_train *t)
 {
 	struct hg__buckets *b = &t->batches.buckets;
-	if (!hg__staged_has(&b->staged, k))
-		HG__TRY(ask(t, epoch, k));
-	const struct hg__staged_batch *batch = hg__staged_wait(&b->staged, k);
-	b->counted = batch->counted;
-	HG__TRY(put_in_place(t, &batch->shape));
-	HG__TRY(hg__staged_copy(t->ctx, batch, b->block.data));
-	HG__TRY(hg__padded_complete(&b->padded, &b->current->batch));
-	if (hg__staged_runs_ahead(&b->staged) && k + 1 < hg__train_steps(t))
-		HG__TRY(ask(t, epoch, k + 1));
+	const struct hg__backend *backend = t->ctx->backend;
+	return (backend->copy_in_async ? backend->copy_in_async : backend->copy_in)(
+	    t->ctx, b->lists.data, b->schedule[b->now].lists.data, b->lists.bytes);
+}
+
+/* The device has read the lists of the epoch before the last one, in whose memory the thread writes
+ * those of the next one. */
+hg_status hg__train_buckets_epoch(hg_train *t, int64_t epoch)
+{
+	struct hg__buckets *b = &t->batches.buckets;
+	hg__ahead_wait(&b->ahead);
+	if (b->schedule[!b->now].padded && b->schedule[!b->now].epoch == epoch)
+		b->now = !b->now;
+	if (b->schedule[b->now].epoch != epoch)
+		hg__schedule_make(&b->schedule[b->now], epoch);
+	HG__TRY(lists_copy(t));
+	if (b->ahead.runs)
+		hg__ahead_ask(&b->ahead, schedule_next, b);
+	return HG_OK;
+}
+
+static const struct hg__scheduled *scheduled(const hg_train *t, int64_t k)
+{
+	const struct hg__buckets *b = &t->batches.buckets;
+	return hg__scheduled(&b->schedule[b->now], k);
+}
+
+int64_t hg__train_bucket_counted(const hg_train *t, int64_t k)
+{
+	return scheduled(t, k)->counted;
+}
+
+int hg__train_bucket_ready(const hg_train *t, int64_t k)
+{
+	const struct hg__buckets *b = &t->batches.buckets;
+	const struct hg__shape_of_batch *shape = &scheduled(t, k)->shape;
+	if (b->current && same_shape(&b->current->batch.shape, shape))
+		return t->step != NULL;
+	for (int i = 0; i < HG__BUCKETS; i++) {
+		const struct hg__bucket *bucket = b->bucket[i];
+		if (bucket && same_shape(&bucket->batch.shape, shape))
+			return bucket->step && t->step && hg__watch_alike(bucket->step->watch, t->step->watch);
+	}
+	return 0;
+}
+
+hg_status hg__train_bucket_begin(hg_train *t, int64_t k)
+{
+	struct hg__buckets *b = &t->batches.buckets;
+	const struct hg__batch_list list = hg__schedule_list(&b->schedule[b->now], k, b->lists.data);
+	HG__TRY(put_in_place(t, &scheduled(t, k)->shape));
+	HG__TRY(hg__padded_assemble(&b->padded, &list, &b->current->batch));
 	return tape_take(t);
 }

@@ -2,8 +2,9 @@
 #define HG_NN_TRAIN_BUCKETS_H
 
 #include "autograd/observe.h"
+#include "core/ahead.h"
 #include "halfgraph/train.h"
-#include "nn/train_staged.h"
+#include "nn/batches_schedule.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -32,20 +33,31 @@ struct hg__buckets {
 	struct hg__bucket *current; /* the one in place; NULL: none */
 	struct hg__buffer block;    /* device */
 	int64_t uses;
-	struct hg__staged staged; /* batches on their way to the block */
-	int64_t counted;          /* what counts in the loss of the batch in place */
+	/* The batches of the epoch are those of schedule[now]; a thread makes the other one for the
+	 * epoch behind it. lists: a copy of those of the epoch on the device. */
+	struct hg__schedule schedule[2];
+	int now;
+	struct hg__ahead ahead;
+	struct hg__buffer lists;
 };
 
 /* Tries to give the run padded batches. Its first tape has been recorded on a batch without
  * padding. */
 HG_NODISCARD hg_status hg__train_buckets_init(hg_train *train);
 void hg__train_buckets_fini(hg_train *train);
-/* Before the first batch of an epoch, and after its last one or a failure. */
+/* Before the first epoch of a run, and after its last one or a failure. */
 void hg__train_buckets_begin(hg_train *train);
 void hg__train_buckets_end(hg_train *train);
-/* Puts batch k of an epoch in place, with a tape and a step for it. All that was queued before has
- * run. */
-HG_NODISCARD hg_status hg__train_bucket_begin(hg_train *train, int64_t epoch, int64_t k);
+/* Before the first batch of an epoch: brings its lists to the device. */
+HG_NODISCARD hg_status hg__train_buckets_epoch(hg_train *train, int64_t epoch);
+/* Puts batch k of the epoch in place, with a tape and a step for it: queues its assembly behind all
+ * that is queued. If it is not ready, what was queued before must have run. */
+HG_NODISCARD hg_status hg__train_bucket_begin(hg_train *train, int64_t k);
+/* Are there tape, step and memory for batch k, so that putting it in place is a call that only
+ * queues? */
+int hg__train_bucket_ready(const hg_train *train, int64_t k);
+/* What counts in the loss of batch k of the epoch. */
+int64_t hg__train_bucket_counted(const hg_train *train, int64_t k);
 /* Frees all tapes and steps but those in place: they were recorded with assumptions that no longer
  * hold. */
 void hg__train_buckets_forget(hg_train *train);

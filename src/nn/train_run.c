@@ -388,7 +388,9 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 	train->swapped = 0;
 	HG__TRY(board_begin(train));
 	step_prepare(train);
+	hg__train_buckets_begin(train);
 	const hg_status status = epochs_run(train, &progress, &last);
+	hg__train_buckets_end(train);
 	if (train->step) { /* steps queued outside a run are not evaluated */
 		hg__step_limit(train->step, HG_STEP_REMEMBERED);
 		hg__step_behind(train->step, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "halfgraph/dtype.h"
+#include "precision/hostdevice.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -17,14 +18,14 @@ HG_EXTERN_C_BEGIN
  *     binary32: 1 sign bit, 8 exponent bits (bias 127), 23 fraction bits
  *     binary64: 1 sign bit, 11 exponent bits (bias 1023), 52 fraction bits */
 
-static inline uint32_t hg__float_bits(float x)
+HG_HD static inline uint32_t hg__float_bits(float x)
 {
 	uint32_t u;
 	memcpy(&u, &x, sizeof u);
 	return u;
 }
 
-static inline float hg__float_of_bits(uint32_t u)
+HG_HD static inline float hg__float_of_bits(uint32_t u)
 {
 	float x;
 	memcpy(&x, &u, sizeof x);
@@ -58,7 +59,7 @@ static inline float hg__half_to_float(hg_half h)
  *
  * For |x| < 2^-14 the halves are the multiples of 2^-24, and so are the floats in [0.5, 1). Adding
  * 0.5 therefore rounds to the right multiple. */
-static inline hg_half hg__half_from_float(float x)
+HG_HD static inline hg_half hg__half_from_float(float x)
 {
 	const uint32_t u = hg__float_bits(x), magnitude = u & 0x7FFFFFFFu, sign = (u >> 16) & 0x8000u;
 	const uint32_t normal = (magnitude - (112u << 23) + 0x0FFFu + ((magnitude >> 13) & 1u)) >> 13;

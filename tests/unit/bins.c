@@ -56,6 +56,7 @@ struct sizes {
 
 struct packing {
 	int64_t ptr[MOST_GRAPHS + 1], order[MOST_GRAPHS], packed[MOST_GRAPHS], scratch[MOST_GRAPHS];
+	uint8_t nodes[MOST_GRAPHS];
 };
 
 static int64_t size_of(const struct packing *p, int64_t graph)
@@ -72,6 +73,7 @@ static void draw(const struct sizes *s, struct packing *p)
 		                  : drawn > (double)s->most ? s->most
 		                                            : (int64_t)(drawn + 0.5);
 		p->ptr[k + 1] = p->ptr[k] + n;
+		p->nodes[k] = (uint8_t)n;
 		p->order[k] = k;
 	}
 	for (int64_t k = s->graphs - 1; k > 0; k--) {
@@ -132,7 +134,7 @@ static void packed_graphs_fill_their_bins(void)
 		const struct sizes *s = &rows[i];
 		draw(s, &p);
 		memcpy(p.packed, p.order, sizeof p.order);
-		hg__bins_pack(p.ptr, s->graphs, p.packed, p.scratch);
+		hg__bins_pack(p.nodes, s->graphs, p.packed, p.scratch);
 		check_order(&p, s->graphs);
 		const int64_t bins = bins_of(&p, p.packed, s->graphs),
 		              random = bins_of(&p, p.order, s->graphs), nodes = p.ptr[s->graphs];

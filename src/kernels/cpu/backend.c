@@ -217,9 +217,9 @@ static int takes_norms(const hg_context *ctx, hg_dtype type, int64_t rows, int64
 		.csr_from_coo = hg__cpu_csr_from_coo, .csr_transpose = hg__cpu_csr_transpose,       \
 		.column_ptr = hg__cpu_column_ptr, .gather_f32 = hg__cpu_gather_f32,                 \
 		.refill_scratch = hg__cpu_refill_scratch, .refill = hg__cpu_refill,                 \
-		.raise = hg__cpu_raise, .takes_norms = takes_norms, .marks_make = make_marks,       \
-		.marks_free = free_marks, .mark = mark_time, .marks_read = read_marks,              \
-		.survey = hg__cpu_survey, .kernels = table                                          \
+		.raise = hg__cpu_raise, .assemble = hg__cpu_assemble, .takes_norms = takes_norms,   \
+		.marks_make = make_marks, .marks_free = free_marks, .mark = mark_time,              \
+		.marks_read = read_marks, .survey = hg__cpu_survey, .kernels = table                \
 	}
 
 static const struct hg__backend backends[] = {

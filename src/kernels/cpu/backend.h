@@ -37,6 +37,8 @@ HG_NODISCARD hg_status hg__cpu_refill_scratch(hg_context *ctx, const struct hg__
 HG_NODISCARD hg_status hg__cpu_refill(hg_context *ctx, const struct hg__refill *refill);
 HG_NODISCARD hg_status hg__cpu_raise(hg_context *ctx, const uint64_t *broken, int32_t node,
                                      uint64_t *word);
+/* assemble.c: a batch of whole graphs (core/backend.h). */
+HG_NODISCARD hg_status hg__cpu_assemble(hg_context *ctx, const struct hg__assemble *batch);
 
 HG_EXTERN_C_END
 #endif

@@ -485,6 +485,7 @@ static constexpr struct hg__backend make_backend()
 	b.refill_scratch = hg__cuda_refill_scratch;
 	b.refill = hg__cuda_refill;
 	b.raise = hg__cuda_raise;
+	b.assemble = hg__cuda_assemble;
 	b.csr_transpose = hg__cuda_csr_transpose;
 	b.column_ptr = hg__cuda_column_ptr;
 	b.gather_f32 = hg__cuda_gather_f32;

@@ -58,6 +58,8 @@ HG_NODISCARD hg_status hg__cuda_refill_scratch(hg_context *ctx, const struct hg_
 HG_NODISCARD hg_status hg__cuda_refill(hg_context *ctx, const struct hg__refill *refill);
 HG_NODISCARD hg_status hg__cuda_raise(hg_context *ctx, const uint64_t *broken, int32_t node,
                                       uint64_t *word);
+/* assemble.cu */
+HG_NODISCARD hg_status hg__cuda_assemble(hg_context *ctx, const struct hg__assemble *batch);
 /* plan_tiles.cu */
 HG_NODISCARD hg_status hg__cuda_tiles_count(hg_context *ctx, const struct hg__csr *csr,
                                             const int64_t *host_rowptr, int32_t *listed);
