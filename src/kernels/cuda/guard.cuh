@@ -6,6 +6,14 @@
 
 #include "kernels/cuda/launch.cuh"
 
+/* The larger of |a| and |b|; NaN if either is a NaN. One instruction. */
+static __device__ inline float largest(float a, float b)
+{
+	float most;
+	asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(fabsf(a)), "f"(fabsf(b)));
+	return most;
+}
+
 struct guard {
 	unsigned long long *word;
 	int64_t cols;
@@ -13,7 +21,7 @@ struct guard {
 
 	template <int W> __device__ void check(int64_t col, const float (&x)[W]) const
 	{
-		if (!word)
+		if (!word || fits(col, x))
 			return;
 		unsigned most = 0;
 #pragma unroll
@@ -28,6 +36,15 @@ struct guard {
 		const unsigned long long mine = hg__overflow_word(line, __uint_as_float(most));
 		if (__ldcg(word) < mine)
 			atomicMax(word, mine);
+	}
+	/* Whether none of the columns overflows; false also where some are padding. */
+	template <int W> __device__ bool fits(int64_t col, const float (&x)[W]) const
+	{
+		float most = fabsf(x[0]);
+#pragma unroll
+		for (int i = 1; i < W; i++)
+			most = largest(most, x[i]);
+		return col + W <= cols && most < HG__OVERFLOW_LEAST;
 	}
 };
 

@@ -1,7 +1,9 @@
 /* The gradients of a layer, dX = dY W^T, dW = X^T dY and db: two products, or one pass over the
- * rows (linear_norm.cu), which also takes batch norms on the way. */
+ * rows, for up to 64 columns (linear_norm.cu, which also takes batch norms on the way) and for up
+ * to four outputs (linear_narrow.cu). */
 #include "kernels/cuda/gemm_norm.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/linear_narrow.cuh"
 
 static struct hg__gemm_args of_input(const struct hg__linear_back_args *a)
 {
@@ -59,6 +61,8 @@ extern "C" hg_status hg__cuda_linear_back(hg_context *ctx, const struct hg__line
 	const struct hg__colsum_args bias = of_bias(a);
 	if (a->normalise.mean || a->through.x.data || in_one_pass(ctx, a))
 		return hg__cuda_linear_norm(ctx, a);
+	if (hg__cuda_linear_narrow_takes(a))
+		return hg__cuda_linear_narrow(ctx, a);
 	if (a->dx.data)
 		HG__TRY(hg__cuda_gemm(ctx, &input));
 	if (a->dw.data)

@@ -12,8 +12,8 @@
  * the column ids and the indices of the weights; the gathered rows, weights and scales. The first
  * two read only the graph, so they begin while the previous kernel still runs. A row of up to ROUND
  * entries takes one round, where a loop over four entries at a time would wait once per iteration.
- * On a large graph of short rows a sub-warp has several rows in flight, each with few entries per
- * round, so that more rows fit on a multiprocessor. The sums are computed in CSR order. */
+ * On a large graph of short rows a round has few entries, so that more rows fit on a
+ * multiprocessor. The sums are computed in CSR order. */
 
 #include "kernels/cuda/spmm_rows.cuh"
 
@@ -41,6 +41,18 @@ struct row_problem {
 	struct guard guard;
 };
 
+/* x and y are two numbers as T holds them. Halves are narrowed by one instruction. */
+template <typename T> __device__ inline void narrow_two(float a, float b, float &x, float &y)
+{
+	x = a;
+	y = b;
+	if constexpr (sizeof(T) < sizeof(float)) {
+		const float2 f = __half22float2(__floats2half2_rn(a, b));
+		x = f.x;
+		y = f.y;
+	}
+}
+
 /* Entries that are loaded together, at most. A round stops at the chunk in which the longest row of
  * the warp ends. */
 constexpr int MOST_CHUNK = 8;
@@ -63,13 +75,16 @@ constexpr int ROUND = (has_weights<W> && SCALE            ? 256
                                                           : 512) /
                       (8 * static_cast<int>(sizeof(T)));
 
-/* On a graph of many short rows a lane takes two rows of halves, or one of floats, in rounds of
- * SHORT entries. Measured on an H200, halves, a GIN's aggregation of molecules-4k (2.1 edges a
- * node) in us with 64 and with 32 columns: 14.7 and 9.1 with two rows, 18.7 and 12.8 with
- * four, and 18.9 and 11.5 by the parts of the plan; a step of 12 layers of GCN with 128 columns
- * takes 1.55, 1.80 and 1.61 ms. */
-constexpr int SHORT = 4;
-template <typename T> constexpr int SHORT_ROWS = 4 / static_cast<int>(sizeof(T));
+/* The same on a graph of many short rows, where the registers of a thread must leave room for other
+ * warps: 64 of them, eight blocks on a multiprocessor. Measured on an H200 with halves, ms of a
+ * step on molecules-4k (2.1 edges a node; GCN of 12 layers and 128 columns, GIN of 12 and 32, of 5
+ * and 64, GraphSAGE of 12 and 32):
+ *
+ *     rounds of 2 entries                          1.367   0.929   0.717   0.753
+ *     of 4                                         1.415   0.923   0.715   0.750
+ *     of 4, two rows a lane, four blocks           1.544   0.935   0.726   0.784
+ *     of 2, two packs of columns a lane            1.356   0.974   0.717   0.794 */
+constexpr int SHORT = 2, SHORT_BLOCKS = 8;
 
 /* The loads of one round of up to MOST entries. Loading is separate from use, so that all loads are
  * in flight together. W: the type of the weights. SCALE: columns have a factor. */
@@ -151,8 +166,8 @@ template <typename T, typename W, bool SCALE, int MOST> struct row_round {
 		unpack(bits[u], v);
 		if (SCALE && p.scale_first)
 #pragma unroll
-			for (int i = 0; i < 8; i++)
-				v[i] = widen(narrow<T>(__fmul_rn(s[u], v[i])));
+			for (int i = 0; i < 8; i += 2)
+				narrow_two<T>(__fmul_rn(s[u], v[i]), __fmul_rn(s[u], v[i + 1]), v[i], v[i + 1]);
 		const float f = factor(p, u);
 #pragma unroll
 		for (int i = 0; i < 8; i++)
@@ -160,78 +175,59 @@ template <typename T, typename W, bool SCALE, int MOST> struct row_round {
 	}
 };
 
-/* ROWS: the rows of a lane, each of which takes rounds of MOST entries. Rows that are next to one
- * another belong to neighbouring sub-warps. */
-template <typename T, typename W, bool SCALE, int ROWS, int MOST>
-__global__ void __launch_bounds__(ROW_BLOCK, MOST == SHORT ? 4 : 2)
+template <typename T, typename W, bool SCALE, int MOST>
+__global__ void __launch_bounds__(ROW_BLOCK, MOST == SHORT ? SHORT_BLOCKS : 2)
     spmm_rows(const __grid_constant__ struct row_problem p)
 {
-	const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y * ROWS + threadIdx.y,
+	const int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y,
 	              own = own_unit() * 8, c = own < p.cols ? own : (p.cols - 1) / 8 * 8;
 	const int64_t head = has_weights<W> && p.head_cols < p.cols
 	                         ? static_cast<uint32_t>(c) / static_cast<uint32_t>(p.head_cols)
 	                         : 0;
-	int begin[ROWS] = {}, length[ROWS] = {};
-	struct row_round<T, W, SCALE, MOST> round[ROWS];
-	raw<T, 8> z[ROWS];
-	float r[ROWS];
-	/* the entries of a round, of which `done` are before it */
-	const auto left = [&](int u, int done) {
-		return done < length[u] ? (length[u] - done < MOST ? length[u] - done : MOST) : 0;
-	};
-#pragma unroll
-	for (int u = 0; u < ROWS; u++) {
-		const int64_t row = first + u * static_cast<int64_t>(blockDim.y);
-		const bool exists = row < p.rows;
-		if (exists) {
-			begin[u] = static_cast<int>(p.rowptr[row]);
-			length[u] = static_cast<int>(p.rowptr[row + 1] - p.rowptr[row]);
-		}
-		r[u] = p.row_scale && exists ? p.row_scale[row] : 1.0f;
+	const bool exists = row < p.rows;
+	int begin = 0, length = 0;
+	struct row_round<T, W, SCALE, MOST> round;
+	if (exists) {
+		begin = static_cast<int>(p.rowptr[row]);
+		length = static_cast<int>(p.rowptr[row + 1] - p.rowptr[row]);
 	}
-#pragma unroll
-	for (int u = 0; u < ROWS; u++)
-		round[u].ask(p, begin[u], left(u, 0));
+	const float r = p.row_scale && exists ? p.row_scale[row] : 1.0f;
+	/* the entries of a round, of which `done` are before it */
+	const auto left = [&](int done) {
+		return done < length ? (length - done < MOST ? length - done : MOST) : 0;
+	};
+	round.ask(p, begin, left(0));
 	after_previous(); /* reads only the graph, so it may precede */
 	const float of_z = p.has_epilogue ? p.epilogue.factor_of_z() : 0.0f;
-#pragma unroll
-	for (int u = 0; u < ROWS; u++) {
-		const int64_t row = first + u * static_cast<int64_t>(blockDim.y);
-		z[u] = {};
-		if (p.has_epilogue && p.epilogue.z && row < p.rows)
-			z[u] = *reinterpret_cast<const raw<T, 8> *>(static_cast<const T *>(p.epilogue.z) +
-			                                            row * p.ldy + c);
-		round[u].read(p, left(u, 0), c, head);
+	const int64_t to = row * p.ldy + c;
+	raw<T, 8> z = {};
+	if (p.has_epilogue && p.epilogue.z && exists)
+		z = *reinterpret_cast<const raw<T, 8> *>(static_cast<const T *>(p.epilogue.z) + to);
+	float acc[8] = {};
+	round.read(p, left(0), c, head);
+	round.add(p, left(0), acc);
+	for (int done = MOST; __any_sync(0xffffffffu, done < length); done += MOST) {
+		const int rest = left(done), at = rest ? begin + done : begin;
+		round.ask(p, at, rest);
+		round.read(p, rest, c, head);
+		round.add(p, rest, acc);
 	}
+	if (!exists || own >= p.cols)
+		return;
+	const float scale = __fmul_rn(p.alpha, r);
 #pragma unroll
-	for (int u = 0; u < ROWS; u++) {
-		const int64_t row = first + u * static_cast<int64_t>(blockDim.y);
-		float acc[8] = {};
-		round[u].add(p, left(u, 0), acc);
-		for (int done = MOST; __any_sync(0xffffffffu, done < length[u]); done += MOST) {
-			const int rest = left(u, done), at = rest ? begin[u] + done : begin[u];
-			round[u].ask(p, at, rest);
-			round[u].read(p, rest, c, head);
-			round[u].add(p, rest, acc);
-		}
-		if (row >= p.rows || own >= p.cols)
-			continue;
-		const float scale = __fmul_rn(p.alpha, r[u]);
-#pragma unroll
-		for (int i = 0; i < 8; i++)
-			acc[i] = length[u] > 0 ? __fmul_rn(scale, acc[i]) : 0.0f;
-		const int64_t at = row * p.ldy + c;
-		if (p.has_epilogue) {
-			float more[8];
-			unpack(z[u], more);
-			p.epilogue.put_after(static_cast<T *>(p.y), at, static_cast<int32_t>(row),
-			                     static_cast<int32_t>(c), acc, more, of_z, p.guard);
-		} else if (sizeof(T) < sizeof(float) && p.y_full)
-			store<8>(static_cast<float *>(p.y) + at, acc);
-		else {
-			p.guard.check(c, acc);
-			store<8>(static_cast<T *>(p.y) + at, acc);
-		}
+	for (int i = 0; i < 8; i++)
+		acc[i] = length > 0 ? __fmul_rn(scale, acc[i]) : 0.0f;
+	if (p.has_epilogue) {
+		float more[8];
+		unpack(z, more);
+		p.epilogue.put_after(static_cast<T *>(p.y), to, static_cast<int32_t>(row),
+		                     static_cast<int32_t>(c), acc, more, of_z, p.guard);
+	} else if (sizeof(T) < sizeof(float) && p.y_full)
+		store<8>(static_cast<float *>(p.y) + to, acc);
+	else {
+		p.guard.check(c, acc);
+		store<8>(static_cast<T *>(p.y) + to, acc);
 	}
 }
 
@@ -255,25 +251,24 @@ bool is_small(const struct hg__spmm_args *a)
 {
 	return a->y.rows * static_cast<int64_t>(lanes_for(a)) <= MOST_LANES;
 }
-/* The mean number of entries up to which rows are short: two rounds. Derived, not measured. */
+/* The mean number of entries up to which rows are short. Derived, not measured. */
 constexpr int64_t SHORT_MEAN = 8;
 
-template <typename T, typename W, int ROWS, int MOST, int MOST_SCALED>
-hg_status launch_with(hg_context *ctx, const struct row_problem &p, unsigned lanes)
+template <typename T, typename W, bool SCALE>
+hg_status launch_rows(hg_context *ctx, const struct row_problem &p, unsigned lanes, bool small)
 {
 	const dim3 block(lanes, ROW_BLOCK / lanes),
-	    grid(grid_for(p.rows, static_cast<int64_t>(block.y) * ROWS),
-	         grid_for((p.cols + 7) / 8, lanes));
+	    grid(grid_for(p.rows, block.y), grid_for((p.cols + 7) / 8, lanes));
 	const auto kernel =
-	    p.col_scale ? spmm_rows<T, W, true, ROWS, MOST_SCALED> : spmm_rows<T, W, false, ROWS, MOST>;
+	    small ? spmm_rows<T, W, SCALE, ROUND<T, W, SCALE>> : spmm_rows<T, W, SCALE, SHORT>;
 	return launch(ctx, "spmm", kernel, grid, block, p);
 }
 
 template <typename T, typename W>
-hg_status launch_rows(hg_context *ctx, const struct row_problem &p, unsigned lanes, bool small)
+hg_status launch_scaled(hg_context *ctx, const struct row_problem &p, unsigned lanes, bool small)
 {
-	return small ? launch_with<T, W, 1, ROUND<T, W, false>, ROUND<T, W, true>>(ctx, p, lanes)
-	             : launch_with<T, W, SHORT_ROWS<T>, SHORT, SHORT>(ctx, p, lanes);
+	return p.col_scale ? launch_rows<T, W, true>(ctx, p, lanes, small)
+	                   : launch_rows<T, W, false>(ctx, p, lanes, small);
 }
 
 } // namespace
@@ -315,9 +310,9 @@ hg_status hg__cuda_spmm_rows(hg_context *ctx, const struct hg__spmm_args *a)
 	return with_float(ctx, "spmm", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		if (!p.w)
-			return launch_rows<T, no_weights>(ctx, p, lanes_for(a), is_small(a));
+			return launch_scaled<T, no_weights>(ctx, p, lanes_for(a), is_small(a));
 		return with_float(ctx, "spmm", a->w.dtype, [&](auto weight) {
-			return launch_rows<T, decltype(weight)>(ctx, p, lanes_for(a), is_small(a));
+			return launch_scaled<T, decltype(weight)>(ctx, p, lanes_for(a), is_small(a));
 		});
 	});
 }

@@ -143,7 +143,9 @@ struct sum_epilogue {
 			for (int i = 0; i < 8; i++)
 				v[i] += more[i];
 		}
-		if (act || drops) {
+		if (act == 1 + HG__ACT_relu && !drops) {
+			activate<acts::relu>(v);
+		} else if (act || drops) {
 			struct sum_epilogue rest = *this;
 			rest.z = rest.b = nullptr;
 			rest.put(y, at, row, col, v, guard);
