@@ -60,13 +60,14 @@ template <typename E> struct forward {
 };
 
 /* g = f'(X + b) dropout(dY) for a pack, which is stored if dX is needed. It is an element-wise
- * kernel by itself if db is not needed; otherwise gradient_sums calls it. */
-template <typename T, typename E> struct gradient {
+ * kernel by itself if db is not needed; otherwise gradient_sums calls it. HEADS: dX has several
+ * heads, whose mean was taken. Without them the sums need 64 registers in place of 107. */
+template <typename T, typename E, bool HEADS> struct gradient {
 	const T *y, *dy;
 	T *dx;
 	int64_t ld, ld_dx;
 	E then;
-	int heads;     /* of dx, each of which gets a share; 1: there is no mean */
+	int heads;     /* of dx, each of which gets a share */
 	int64_t d;     /* columns of a head */
 	bool in_packs; /* the columns of each head of dx begin at a pack */
 
@@ -87,10 +88,12 @@ template <typename T, typename E> struct gradient {
 		if constexpr (E::READS)
 			h.y.get(at);
 		then.template gradient<W>(row, col, at, g);
-		if (dx && heads == 1)
-			store<W>(dx + row * ld_dx + col, g);
-		else if (dx)
+		if (!dx)
+			return;
+		if constexpr (HEADS)
 			put_heads<W>(dx + row * ld_dx, col, g);
+		else
+			store<W>(dx + row * ld_dx + col, g);
 	}
 	/* Columns from d on are padding of dY, and in dX they belong to the next head. */
 	template <int W> __device__ void put_heads(T *to, int64_t col, const float (&g)[W]) const
@@ -119,11 +122,11 @@ template <typename T, typename E> struct gradient {
 	}
 };
 
-template <typename T, typename E> struct gradient_sums {
-	struct gradient<T, E> of;
+template <typename T, typename E, bool HEADS> struct gradient_sums {
+	struct gradient<T, E, HEADS> of;
 	float *db;
 
-	template <int W> using held = typename gradient<T, E>::template packs<W>;
+	template <int W> using held = typename gradient<T, E, HEADS>::template packs<W>;
 	struct nothing {
 	};
 	template <int W> __device__ struct nothing numbers(int64_t) const
@@ -152,7 +155,8 @@ template <typename T, typename E> struct gradient_sums {
 
 } // namespace
 
-template <typename T, typename E> constexpr bool fetches_first<gradient_sums<T, E>> = true;
+template <typename T, typename E, bool HEADS>
+constexpr bool fetches_first<gradient_sums<T, E, HEADS>> = true;
 
 namespace
 {
@@ -171,23 +175,30 @@ template <typename E> hg_status run(hg_context *ctx, const struct hg__epilogue_a
 	                       static_cast<int>(hg__heads_of_mean(&a->x, &a->y)), a->y.cols});
 }
 
+template <typename T, typename E, bool HEADS>
+hg_status run_gradient(hg_context *ctx, const struct hg__epilogue_back_args *a,
+                       const struct hg__mat &many)
+{
+	const struct gradient<T, E, HEADS> g = {
+		data_of<const T>(a->y), data_of<const T>(a->dy), data_of<T>(a->dx), a->dy.ld, a->dx.ld,
+		    act_drop_of<E>(a->act_drop),
+		    static_cast<int>(hg__heads_of_mean(&many, &a->dy)), a->dy.cols, in_packs(many, a->dy)
+	};
+	/* as in the ops apart, so that db has their bits */
+	const bool packs = wide(a->dy);
+	if (!a->db.data)
+		return walk(ctx, "epilogue_back", a->dy.rows, a->dy.cols, packs, g);
+	return columns<1>(ctx, "epilogue_back", a->dy.rows, a->dy.cols, packs,
+	                  gradient_sums<T, E, HEADS>{g, data_of<float>(a->db)});
+}
+
 template <typename E> hg_status run_back(hg_context *ctx, const struct hg__epilogue_back_args *a)
 {
 	return with_float(ctx, "epilogue_back", a->dy.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		const struct hg__mat &many = a->dx.data ? a->dx : a->dy;
-		const struct gradient<T, E> g = {
-			data_of<const T>(a->y), data_of<const T>(a->dy), data_of<T>(a->dx), a->dy.ld, a->dx.ld,
-			    act_drop_of<E>(a->act_drop),
-			    static_cast<int>(hg__heads_of_mean(&many, &a->dy)), a->dy.cols,
-			    in_packs(many, a->dy)
-		};
-		/* as in the ops apart, so that db has their bits */
-		const bool packs = wide(a->dy);
-		if (!a->db.data)
-			return walk(ctx, "epilogue_back", a->dy.rows, a->dy.cols, packs, g);
-		return columns<1>(ctx, "epilogue_back", a->dy.rows, a->dy.cols, packs,
-		                  gradient_sums<T, E>{g, data_of<float>(a->db)});
+		return hg__heads_of_mean(&many, &a->dy) == 1 ? run_gradient<T, E, false>(ctx, a, many)
+		                                             : run_gradient<T, E, true>(ctx, a, many);
 	});
 }
 
