@@ -74,33 +74,54 @@ __global__ void sum_kernel(struct pieces p, const T *x, int64_t ld, bool mean, s
 	}
 }
 
-/* The same with a warp for each job, of blockDim.x packs by blockDim.y rows. */
+/* The graph of a warp, which is not cut into parts. Only arrays of the graph are read, so this may
+ * precede after_previous. */
+template <int W> __device__ struct piece piece_of_warp(const struct pieces &p, int64_t job)
+{
+	const int64_t g = p.tiles > 1 ? job / p.tiles : job, tile = job - g * p.tiles, first = p.ptr[g];
+	return {g, g, first, first, p.ptr[g + 1], (tile * blockDim.x + threadIdx.x) * W};
+}
+
+/* The same with a warp for each job, of blockDim.x packs by blockDim.y rows. FLIGHT rows of a
+ * thread are loaded together: with 32 columns a graph of 32 rows waits for memory once. */
 template <int W, typename T>
 __global__ void warp_sum_kernel(struct pieces p, const T *x, int64_t ld, bool mean,
                                 struct floats out)
 {
-	after_previous();
 	const int64_t job = static_cast<int64_t>(blockIdx.x) * blockDim.z + threadIdx.z;
-	if (job >= p.graphs * p.tiles)
+	const bool exists = job < p.graphs * p.tiles;
+	struct piece w = {};
+	if (exists)
+		w = piece_of_warp<W>(p, job);
+	after_previous();
+	if (!exists)
 		return;
-	const struct piece w = piece_of<W>(p, job);
 	float acc[W] = {}, v[W];
-	if (w.col < p.cols)
-		for (int64_t row = w.begin + threadIdx.y; row < w.end; row += blockDim.y) {
-			load<W>(x + row * ld + w.col, v);
+	const int64_t down = blockDim.y;
+	for (int64_t row = w.begin + threadIdx.y; row < w.end && w.col < p.cols; row += FLIGHT * down) {
+		held<T, W> rows[FLIGHT] = {};
+#pragma unroll
+		for (int u = 0; u < FLIGHT; u++)
+			if (row + u * down < w.end)
+				rows[u].read(x + (row + u * down) * ld + w.col);
+#pragma unroll
+		for (int u = 0; u < FLIGHT; u++) {
+			rows[u].get(v);
 #pragma unroll
 			for (int i = 0; i < W; i++)
-				acc[i] += v[i];
+				acc[i] += v[i]; /* a row that is not there adds 0 */
 		}
+	}
 	for (unsigned step = blockDim.x; step < 32; step *= 2)
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			acc[i] += __shfl_xor_sync(0xffffffffu, acc[i], step);
 	if (threadIdx.y != 0 || w.col >= p.cols)
 		return;
+	if (mean && w.end > w.begin)
 #pragma unroll
-	for (int i = 0; i < W; i++)
-		acc[i] /= divisor(p, w.graph, mean);
+		for (int i = 0; i < W; i++)
+			acc[i] /= static_cast<float>(w.end - w.begin);
 	out.put<W>(w.slot, w.col, acc);
 }
 
@@ -217,7 +238,7 @@ __global__ void warp_max_kernel(struct pieces p, const T *x, int64_t ld, struct 
 	const int64_t job = static_cast<int64_t>(blockIdx.x) * blockDim.z + threadIdx.z;
 	if (job >= p.graphs * p.tiles)
 		return;
-	const struct piece w = piece_of<W>(p, job);
+	const struct piece w = piece_of_warp<W>(p, job);
 	struct largest best[W];
 	float v[W];
 #pragma unroll
@@ -360,9 +381,10 @@ struct spread {
 		if (g >= 0) {
 			const float size = mean ? static_cast<float>(ptr[g + 1] - ptr[g]) : 1.0f;
 			dy.get<W>(g, col, v);
+			if (mean)
 #pragma unroll
-			for (int i = 0; i < W; i++)
-				v[i] /= size;
+				for (int i = 0; i < W; i++)
+					v[i] /= size;
 		}
 		dx.put<W>(row, col, v);
 	}
