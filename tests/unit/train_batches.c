@@ -481,6 +481,54 @@ static void a_step_that_overflows_is_skipped_and_the_run_learns(void)
 	hg_context_free(ctx);
 }
 
+/* Batches that are queued together do what they do one by one, also where a step overflows, or a
+ * weight outgrows its bound, and stops those behind it. */
+static void queued_batches_give_the_same_bits(const void *item)
+{
+	static const float rates[] = {0.02f, 0.3f, 3.0f};
+	static struct many_graphs g;
+	const open_fn open = *(const open_fn *)item;
+	int64_t overflowed = 0, replans = 0;
+	many_graphs_make(&g, 1, 1);
+	for (int64_t i = 0; i < g.nodes * MG_FEATURES; i++)
+		g.x[i] *= 300.0f;
+	for (int rate = 0; rate < 3; rate++)
+		for (int loss = HG_LOSS_CROSS_ENTROPY; loss <= HG_LOSS_MSE; loss++) {
+			struct run r[2];
+			hg_context *ctx[2];
+			for (int alone = 0; alone < 2; alone++) {
+				hg_train_config c = config_of(rate % 2 ? "gin" : "gcn", "fp16", 4);
+				c.loss = (hg_loss)loss;
+				c.optim.lr = rates[rate];
+				c.epochs = 12;
+				c.eval_every = 5;
+				c.step.per_launch = alone;
+				c.step.observe_every = 2;
+				ctx[alone] = open();
+				run_open(&r[alone], ctx[alone], &g, MG_WEIGHTED, c);
+				CHECK_OK(hg_train_run(r[alone].train, &r[alone].report));
+				overflowed += r[alone].overflowed;
+				replans += r[alone].train->recordings;
+				if (open == capturing_context) { /* there is one such device at a time */
+					hg_train_free(r[alone].train);
+					r[alone].train = NULL;
+				}
+			}
+			CHECK(memcmp(r[0].losses, r[1].losses, sizeof r[0].losses) == 0);
+			CHECK(r[0].skipped == r[1].skipped && r[0].overflowed == r[1].overflowed);
+			CHECK(r[0].report.replans == r[1].report.replans);
+			if (r[0].train)
+				check_same_weights(&r[0], &r[1]);
+			for (int k = 0; k < 2; k++) {
+				run_close(&r[k]);
+				hg_context_free(ctx[k]);
+			}
+		}
+	test_note("%lld steps overflowed, tapes were recorded again %lld times", (long long)overflowed,
+	          (long long)replans);
+	CHECK(overflowed > 0 && replans > overflowed);
+}
+
 static void bad_configurations_are_refused(void)
 {
 	static struct many_graphs g;
@@ -543,6 +591,7 @@ int main(int argc, char **argv)
 	    TEST(a_run_goes_on_after_its_patience),
 	    TEST(another_size_of_batches_is_reported),
 	    TEST(a_step_that_overflows_is_skipped_and_the_run_learns),
+	    ON_BOTH(queued_batches_give_the_same_bits),
 	    TEST(bad_configurations_are_refused),
 	    TEST(failed_allocations_leak_nothing),
 	};
