@@ -301,11 +301,6 @@ hg_status hg__step_taken(hg_step *s, int64_t *taken)
 	return HG_OK;
 }
 
-int64_t hg__step_taken_before(const hg_step *s)
-{
-	return s->read->taken;
-}
-
 int hg__step_stopped(const hg_step *s)
 {
 	const struct hg__backend *backend = s->ctx->backend;

@@ -59,10 +59,9 @@ HG_NODISCARD hg_status hg__step_begin_group(hg_step *step, unsigned stops);
 void hg__step_join_group(hg_step *step, unsigned stops);
 HG_NODISCARD hg_status hg__step_queue(hg_step *step, int64_t count);
 HG_NODISCARD hg_status hg__step_end_group(hg_step *step);
-/* The number of steps of this object that have left a record. Waits for the device. */
+/* The number of steps of this object that have left a record. Waits for the device, unless no step
+ * was queued since it was last asked for or steps were read. */
 HG_NODISCARD hg_status hg__step_taken(hg_step *step, int64_t *taken);
-/* That number when it was last asked for, or steps were last read. Does not wait. */
-int64_t hg__step_taken_before(const hg_step *step);
 /* Has a step of this group stopped those after it? Only a backend that runs each call before it
  * returns can say; the others return 0 instead of waiting. */
 int hg__step_stopped(const hg_step *step);

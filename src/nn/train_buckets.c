@@ -65,6 +65,8 @@ hg_status hg__train_buckets_init(hg_train *t)
 	const hg_graph *probe = b->all->batch_graph;
 	const hg_dtype state = t->params->policy.state;
 	const char *why = hg__padded_refusal(b->all, state, t->ctx->backend->capture_begin != NULL);
+	if (!why && !probe->rows)
+		why = "the first batch has no nodes";
 	if (!why && !probe->m && b->all->graph_facts.facts.max_row_degree > 0)
 		why = "the first batch has no edges";
 	if (why) {
@@ -101,6 +103,7 @@ static void put_away(hg_train *t)
 	t->tape = NULL;
 	t->step = NULL;
 	t->batches.buckets.current = NULL;
+	t->batches.batch = (hg_batch){.graphs = 0}; /* it may be freed before there is another one */
 }
 
 /* The bucket of a shape, or the place for it: an empty one, or that of the bucket that has not been

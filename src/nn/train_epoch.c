@@ -75,13 +75,19 @@ static int64_t counted(const hg_train *t, int64_t k)
 	return recording->entry[entry].node.counted;
 }
 
-/* Queues the step on the batch in place. */
+/* Queues the step on the batch in place. The records that its object has are counted before its
+ * first step in the group. That does not wait: they were read after the group in which it took its
+ * last step, unless that one failed, or somebody else has queued steps since. */
 static hg_status step_queue(hg_train *t, struct group *g)
 {
-	struct queued *of = &g->batch[g->count++];
-	*of = (struct queued){t->step, hg__step_taken_before(t->step)};
-	for (int64_t j = 0; j < g->count - 1; j++)
-		of->place += g->batch[j].step == t->step;
+	struct queued *of = &g->batch[g->count];
+	*of = (struct queued){t->step, -1};
+	for (int64_t j = 0; j < g->count; j++)
+		if (g->batch[j].step == t->step)
+			of->place = g->batch[j].place + 1;
+	if (of->place < 0)
+		HG__TRY(hg__step_taken(t->step, &of->place));
+	g->count++;
 	return hg__step_queue(t->step, 1);
 }
 
@@ -174,6 +180,8 @@ static hg_status group_run(hg_train *t, int64_t epoch, struct group *g, struct h
 	e->prepare_seconds += g->prepare_seconds;
 	HG__TRY(group_read(t, g, e, sums, &info, &ran));
 	HG__TRY(hg__step_end_group(t->step));
+	if (!ran)
+		return hg__fail(t->ctx, HG_ERR_INTERNAL, "train: the first step of a group did not run");
 	if (ran < g->count) /* the batch that the host looks at is in place again */
 		HG__TRY(batch_begin(t, epoch, g->first + ran - 1));
 	g->first += ran;

@@ -66,8 +66,11 @@ static hg_status begin_init(hg_train *t)
 	return hg__train_begin_init(t);
 }
 
+/* After a failure between two batches none is in place. */
 hg_status hg__train_record(hg_train *t)
 {
+	if (t->batches.all && !t->batches.batch.input.graph)
+		HG__TRY(hg__train_batches_load(t, 0, 0));
 	HG__TRY(hg__train_record_tape(t));
 	HG__TRY(hg__train_record_evaluation(t));
 	HG__TRY(hg__train_record_step(t));

@@ -358,6 +358,8 @@ static hg_status evaluate_once(hg_train *t, hg_train_event *last)
 	t->seen.first_step = hg__train_steps_after(t, last->epoch) - last->epoch;
 	HG__TRY(t->ctx->backend->copy_in(t->ctx, t->board, &t->seen, sizeof t->seen));
 	HG__TRY(epoch_evaluate(t));
+	t->params->may_stop = 1; /* where patience ends; later runs must not find it so */
+	HG__TRY(hg__step_end_group(t->step));
 	HG__TRY(board_read(t));
 	t->best_recording = t->recordings;
 	last->nonfinite_logits = t->seen.best.counts.nonfinite;

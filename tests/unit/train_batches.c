@@ -453,6 +453,68 @@ static void another_size_of_batches_is_reported(void)
 	hg_context_free(ctx);
 }
 
+/* The caller stops before the first evaluation, which then ends the patience of that run: a loss
+ * that is a NaN is no improvement. It does not end that of the next run. */
+static void patience_of_a_run_ends_with_it(void)
+{
+	static struct many_graphs g;
+	struct run r;
+	hg_context *ctx = test_context();
+	hg_train_config c = config_of("gin", "fp32", 6);
+	many_graphs_make(&g, 1, 0);
+	c.loss = HG_LOSS_MSE;
+	c.optim.lr = 1e30f;
+	c.patience = 1;
+	c.eval_every = 10;
+	run_open(&r, ctx, &g, MG_F32, c);
+	r.stop_at = 1;
+	for (int64_t k = 1; k <= 3; k++) {
+		CHECK_STATUS(hg_train_run(r.train, &r.report), HG_INFO_STOPPED);
+		CHECK_EQ_I(r.last.step.steps, k * r.last.steps);
+	}
+	run_close(&r);
+	hg_context_free(ctx);
+}
+
+/* Steps that the caller runs between two runs leave records, too. */
+static void steps_between_runs_are_not_taken_for_theirs(void)
+{
+	static struct many_graphs g;
+	many_graphs_make(&g, 1, 0);
+	for (int64_t between = 0; between <= 2 * HG_STEP_REMEMBERED; between += HG_STEP_REMEMBERED) {
+		struct run r;
+		hg_context *ctx = test_context();
+		hg_train_config c = config_of("gcn", "fp16", LEARNT);
+		c.epochs = 2;
+		run_open(&r, ctx, &g, 0, c);
+		CHECK_OK(hg_train_run(r.train, &r.report));
+		CHECK_OK(hg_step_run(hg_train_step(r.train), between));
+		CHECK_OK(hg_train_run(r.train, &r.report));
+		CHECK_EQ_I(r.last.step.steps, 2 + between + 2);
+		run_close(&r);
+		hg_context_free(ctx);
+	}
+}
+
+/* Whichever graphs the first batch has, also if none of them has a node. */
+static void graphs_without_nodes_or_edges_are_learnt(void)
+{
+	static struct many_graphs g;
+	memset(&g, 0, sizeof g);
+	for (int64_t k = 0; k < 20; k++)
+		many_graphs_add(&g, k % 2, 0, 1);
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		struct run r;
+		hg_context *ctx = context_of(seed);
+		hg_train_config c = config_of("gcn", "fp16", 2);
+		run_open(&r, ctx, &g, 0, c);
+		CHECK_OK(hg_train_run(r.train, &r.report));
+		CHECK(r.last.skipped == 0 && isfinite(r.last.loss));
+		run_close(&r);
+		hg_context_free(ctx);
+	}
+}
+
 /* ---- what goes wrong ---- */
 
 /* Sums of large features overflow in f16. The step of that batch is skipped, and the tapes of the
@@ -590,6 +652,9 @@ int main(int argc, char **argv)
 	    TEST(a_resumed_run_gives_the_same_bits),
 	    TEST(a_run_goes_on_after_its_patience),
 	    TEST(another_size_of_batches_is_reported),
+	    TEST(patience_of_a_run_ends_with_it),
+	    TEST(steps_between_runs_are_not_taken_for_theirs),
+	    TEST(graphs_without_nodes_or_edges_are_learnt),
 	    TEST(a_step_that_overflows_is_skipped_and_the_run_learns),
 	    ON_BOTH(queued_batches_give_the_same_bits),
 	    TEST(bad_configurations_are_refused),
