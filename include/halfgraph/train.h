@@ -94,8 +94,8 @@ typedef struct hg_train_event {
 	int64_t steps;       /**< of this epoch: 1, or the number of batches */
 	int64_t skipped;     /**< steps of this epoch that were skipped */
 	int64_t overflowed;  /**< those of them whose forward pass overflowed */
-	/** of epoch_ms: the time in which the device waited for batches or the recording of their
-	 * tapes; 0 without batches */
+	/** of epoch_ms: the time in which the device had nothing to do, before the first of the batches
+	 * that are queued together and while their tapes were recorded; 0 without batches */
 	double prepare_ms;
 } hg_train_event;
 
@@ -218,8 +218,8 @@ typedef struct hg_train_report {
 	double best_val_metric;    /**< at the best epoch; NaN without a validation set */
 	double test_metric;        /**< at the best epoch; NaN without a test set */
 	int64_t steps_run;         /**< steps of this run */
-	/** the part of the time of all epochs in which the device waited for batches or the recording
-	 * of their tapes; 0 without batches */
+	/** the sum of hg_train_event.prepare_ms as a part of the time of all epochs; 0 without
+	 * batches */
 	double prepare_share;
 } hg_train_report;
 /** An empty hg_train_report with its size set. */

@@ -106,15 +106,25 @@ static void put_away(hg_train *t)
 	t->batches.batch = (hg_batch){.graphs = 0}; /* it may be freed before there is another one */
 }
 
+/* The number of the bucket of a shape; HG__BUCKETS: there is none. */
+static int number_of(const struct hg__buckets *b, const struct hg__shape_of_batch *shape)
+{
+	int k = 0;
+	while (k < HG__BUCKETS && !(b->bucket[k] && same_shape(&b->bucket[k]->batch.shape, shape)))
+		k++;
+	return k;
+}
+
 /* The bucket of a shape, or the place for it: an empty one, or that of the bucket that has not been
  * used for longest. */
 static struct hg__bucket **find(struct hg__buckets *b, const struct hg__shape_of_batch *shape)
 {
+	const int number = number_of(b, shape);
 	struct hg__bucket **best = &b->bucket[0];
+	if (number < HG__BUCKETS)
+		return &b->bucket[number];
 	for (int k = 0; k < HG__BUCKETS; k++) {
 		struct hg__bucket **at = &b->bucket[k];
-		if (*at && same_shape(&(*at)->batch.shape, shape))
-			return at;
 		if (*best && (!*at || (*at)->used < (*best)->used))
 			best = at;
 	}
@@ -261,14 +271,12 @@ int hg__train_bucket_ready(const hg_train *t, int64_t k)
 {
 	const struct hg__buckets *b = &t->batches.buckets;
 	const struct hg__shape_of_batch *shape = &scheduled(t, k)->shape;
-	if (b->current && same_shape(&b->current->batch.shape, shape))
-		return t->step != NULL;
-	for (int i = 0; i < HG__BUCKETS; i++) {
-		const struct hg__bucket *bucket = b->bucket[i];
-		if (bucket && same_shape(&bucket->batch.shape, shape))
-			return bucket->step && t->step && hg__watch_alike(bucket->step->watch, t->step->watch);
-	}
-	return 0;
+	const int number = number_of(b, shape);
+	if (number == HG__BUCKETS || !t->step)
+		return 0;
+	const struct hg__bucket *bucket = b->bucket[number];
+	return bucket == b->current ||
+	       (bucket->step && hg__watch_alike(bucket->step->watch, t->step->watch));
 }
 
 hg_status hg__train_bucket_begin(hg_train *t, int64_t k)

@@ -16,8 +16,8 @@
 #include "nn/model.h"
 #include "nn/train.h"
 
-/* A GPU needs 6 ms for 32 steps of 12 layers on 4,096 molecules, and waits 20 us for the host after
- * the last of them. */
+/* The host needs some 20 us after the last step of a group, in which a GPU has nothing to do
+ * (step.c). 32 steps of 12 layers on 4,096 molecules, 32 columns, take 4.4 ms on an H200. */
 #define MOST_QUEUED 32
 
 /* A batch of a group that was queued. */

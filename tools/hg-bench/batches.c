@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "halfgraph/batches.h"
-#include "halfgraph/step.h"
 #include "inputs.h"
 #include "nn/train.h"
 #include "repeat.h"
@@ -15,8 +14,7 @@
 
 struct epochs {
 	const struct bench *b;
-	double *whole,
-	    *waits; /* ms of an epoch, and in which the device waited for the host [repeat] */
+	double *whole, *waits; /* [repeat] ms of an epoch, and of those in which the device waited */
 	int64_t count, batches, skipped;
 	double loss;
 };
@@ -74,11 +72,6 @@ static void report_epochs(struct bench *b, const char *model, struct epochs *e,
 
 /* ---- a batch that stays in place ---- */
 
-static hg_status steps_run(void *step, int64_t count)
-{
-	return hg_step_run(step, count);
-}
-
 static hg_status train_batch(struct bench *b, hg_train_config config, const hg_batch *batch,
                              const struct inputs *in, struct timing *ms)
 {
@@ -87,7 +80,8 @@ static hg_status train_batch(struct bench *b, hg_train_config config, const hg_b
 	hg_train *train = NULL;
 	int32_t *label = calloc((size_t)batch->graphs, sizeof *label);
 	uint8_t *mask = calloc((size_t)batch->graphs, 1);
-	hg_status status = label && mask ? HG_OK : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory");
+	hg_status status =
+	    label && mask ? HG_OK : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for labels");
 	for (int64_t k = 0; status == HG_OK && k < batch->graphs; k++) {
 		label[k] = in->label[batch->graph[k]];
 		mask[k] = 1;
@@ -101,7 +95,7 @@ static hg_status train_batch(struct bench *b, hg_train_config config, const hg_b
 	if (status >= 0)
 		status = hg_train_run(train, &report);
 	if (status >= 0)
-		status = repeat_measure(b, steps_run, train->step, ms);
+		status = repeat_measure(b, repeat_steps, train->step, ms);
 	hg_train_free(train);
 	free(label);
 	free(mask);

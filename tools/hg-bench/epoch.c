@@ -18,12 +18,6 @@
 
 #define WARM_UPS 3
 
-/* For repeat_measure. */
-static hg_status steps_run(void *step, int64_t count)
-{
-	return hg_step_run(step, count);
-}
-
 /* ---- the time of each op ---- */
 
 struct profile {
@@ -208,7 +202,7 @@ static hg_status round_measure(struct bench *b, hg_train *train, struct outcome 
 	HG__TRY(hg_train_run(train, &o->report));
 	o->lost += o->report.steps_skipped;
 	HG__TRY(hg_optim_info(train->optim, &before));
-	HG__TRY(repeat_measure(b, steps_run, train->step, ms));
+	HG__TRY(repeat_measure(b, repeat_steps, train->step, ms));
 	HG__TRY(hg_step_read(train->step, 0, &o->loss, &after));
 	*settled = ends_well(b, &after) || ++o->rounds > 2 * (int64_t)train->tape->recording.entries;
 	o->lost += *settled ? after.skipped - before.skipped : 0;

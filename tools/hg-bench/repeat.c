@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "halfgraph/step.h"
+
 #define SAMPLE_MS 20.0
 #define WARM_UPS 3
 
@@ -47,4 +49,9 @@ hg_status repeat_measure(struct bench *b, repeat_fn run, void *what, struct timi
 	device_host.marks_free(marks);
 	free(ms);
 	return status;
+}
+
+hg_status repeat_steps(void *step, int64_t count)
+{
+	return hg_step_run(step, count);
 }

@@ -10,5 +10,7 @@ typedef hg_status (*repeat_fn)(void *what, int64_t count);
  * steps of a small graph are launched together. It is timed by the host's clock from an idle device
  * to an idle device, so that everything counts. */
 hg_status repeat_measure(struct bench *b, repeat_fn run, void *what, struct timing *timing);
+/* A repeat_fn: the steps of an hg_step. */
+hg_status repeat_steps(void *step, int64_t count);
 
 #endif

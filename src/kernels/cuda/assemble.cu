@@ -1,5 +1,5 @@
-/* A batch of whole graphs (kernels/assemble.h). Every graph has as many threads, neighbours in the
- * grid, and the threads behind them do the rest. */
+/* A batch of whole graphs (kernels/assemble.h). All graphs have the same number of threads, which
+ * are neighbours in the grid. The threads behind those of the last graph write the padding. */
 
 #include "kernels/assemble.h"
 #include "kernels/cuda/build.cuh"
@@ -7,8 +7,8 @@
 namespace
 {
 
-/* The threads of a graph are a power of two, which is at least a warp: so many that a thread has
- * some four edges. */
+/* The number of threads of a graph is a power of two, at least a warp, and so large that a thread
+ * has about four edges of a graph of mean size. Derived, not measured. */
 constexpr int64_t EDGES = 4;
 constexpr int LEAST = 5, MOST = 14;
 
@@ -34,9 +34,9 @@ __global__ void assemble_kernel(const __grid_constant__ struct hg__assemble a, i
 
 } // namespace
 
-/* There is a thread for each row of the padding where that is an eighth; one warp at least, since
- * a batch always has padding. Other kernels may read the arrays of a graph before their first
- * barrier (launch.cuh), so this one is not launched beside them. */
+/* The padding has a thread for every eighth row of the batch, and at least one warp, since every
+ * batch has padding. Other kernels may read the arrays of a graph before their first barrier
+ * (launch.cuh), so this kernel is not launched in a way that lets it overlap with them. */
 hg_status hg__cuda_assemble(hg_context *ctx, const struct hg__assemble *a)
 {
 	const int shift = shift_of(a);

@@ -1,5 +1,5 @@
 /* Interface of spmm_rows.cu: aggregation on a graph so small that its time is the latency of one
- * row's dependent loads. */
+ * row's dependent loads, and on larger graphs of short rows. */
 #ifndef HG_KERNELS_CUDA_SPMM_ROWS_CUH
 #define HG_KERNELS_CUDA_SPMM_ROWS_CUH
 

@@ -143,6 +143,8 @@ struct sum_epilogue {
 			for (int i = 0; i < 8; i++)
 				v[i] += more[i];
 		}
+		/* relu is what models use most; the path below tests one function after the other, in a
+		 * copy of this struct */
 		if (act == 1 + HG__ACT_relu && !drops) {
 			activate<acts::relu>(v);
 		} else if (act || drops) {
