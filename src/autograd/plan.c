@@ -313,13 +313,17 @@ static void contribute(const struct hg__recording *recording, struct hg__tape_pl
 		    add_span(recording, plan, HG__USE_PART, operand, hg__position_back(plan, k), own_type);
 }
 
-/* Does the contribution of node k to the gradient of operand i stay within a region? */
+/* Does the contribution of node k to the gradient of operand i stay within a region? That of the
+ * first node to the gradient of the region's X has those of other nodes in it. */
 static int stays_inside(const struct hg__recording *recording, const struct hg__tape_plan *plan,
                         int64_t k, int i)
 {
-	const struct hg__value *value = &recording->value[recording->entry[k].node.in[i]];
-	return plan->entry[k].region >= 0 && value->node >= 0 &&
-	       plan->entry[value->node].region == plan->entry[k].region;
+	const struct hg__region *region = hg__region_of(plan, k);
+	const int32_t operand = recording->entry[k].node.in[i], maker = recording->value[operand].node;
+	if (!region)
+		return 0;
+	return operand == region->x ? hg__region_first(region) != k
+	                            : maker >= 0 && plan->entry[maker].region == plan->entry[k].region;
 }
 
 /* The spans of all gradients, in the order of the backward pass. The gradient of the loss needs no

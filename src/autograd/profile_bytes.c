@@ -89,10 +89,12 @@ static void count_region(const struct hg__region_call *call, int backward, hg_pr
 	line->bytes_read = hg__mat_bytes(&a->x) + hg__csr_bytes(&a->csr);
 	for (int l = 0; l < a->layers; l++) {
 		const struct hg__small_layer *layer = &a->layer[l];
-		line->bytes_read += hg__mat_bytes(&layer->w) + hg__mat_bytes(&layer->b) +
-		                    (backward ? hg__mat_bytes(&layer->dy) : 0.0);
-		line->bytes_written += backward ? hg__mat_bytes(&layer->dw) + hg__mat_bytes(&layer->db)
-		                                : hg__mat_bytes(&layer->y);
+		line->bytes_read += hg__mat_bytes(&layer->w) + hg__mat_bytes(&layer->w_self) +
+		                    hg__mat_bytes(&layer->b) + (backward ? hg__mat_bytes(&layer->dy) : 0.0);
+		line->bytes_written += backward
+		                           ? hg__mat_bytes(&layer->dw) + hg__mat_bytes(&layer->dw_self) +
+		                                 hg__mat_bytes(&layer->db)
+		                           : hg__mat_bytes(&layer->y);
 	}
 	line->bytes_read += backward ? kept : 0.0;
 	line->bytes_written += backward ? hg__mat_bytes(&call->backward.dx) : kept;

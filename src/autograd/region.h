@@ -16,12 +16,16 @@ HG_EXTERN_C_BEGIN
  *
  * The gradient passes A^T before W^T in each layer, also where the layer aggregates first; and
  * bias, activation and dropout of a layer are not narrowed in between. */
+enum { HG__REGION_NODES = 5 }; /* the most nodes of a layer */
+
 struct hg__region_layer {
-	/* The nodes: the first of the two products, the dense one, and the one whose result is that of
-	 * the layer. Two of them are the same node, or all are different. */
-	int32_t inner, product, result;
-	int32_t blamed; /* the node that a result of the layer that overflows is blamed on */
-	int32_t w, b;   /* values; b -1: none */
+	int32_t node[HG__REGION_NODES]; /* all nodes of the layer, the last first */
+	int nodes;
+	/* Which of them is the first of the two products, the one with W, the one with W_self (-1:
+	 * none), and the one whose result is that of the layer; the last is node[0]. */
+	int32_t inner, product, self, result;
+	int32_t blamed;       /* the node that a result of the layer that overflows is blamed on */
+	int32_t w, w_self, b; /* values; w_self, b -1: none */
 	int aggregate_first, stored; /* stored: the result, for other nodes */
 	struct hg__epilogue_attr end;
 	uint64_t key; /* of the dropout */

@@ -25,9 +25,9 @@ static struct hg__mat param_of(const hg_tape *tape, int32_t value)
 	return value >= 0 ? tape->recording.value[value].tensor->mat : none;
 }
 
-/* Narrowing A changes a sum by 2^-11 of it. An entry that repeats c times is added up in halves,
- * which changes it by less than c/2 2^-11 more, and c is at most HG__REGION_DEGREE = 96. So bounds
- * grow by at most (1 + 49/2048)^HG__SMALL_LAYERS < 2.14 through all layers. */
+/* Narrowing A changes a sum of neighbours by 2^-11 of it. An entry that repeats c times is added up
+ * in halves, which changes it by less than c/2 2^-11 more, and c is at most HG__REGION_DEGREE = 96.
+ * So bounds grow by at most (1 + 49/2048)^HG__SMALL_LAYERS < 2.14 through all layers. */
 #define ROOM 2.14
 
 int hg__region_has_room(const hg_tape *tape, int32_t entry)
@@ -52,6 +52,7 @@ static struct hg__small_layer layer_of(const hg_tape *tape, const struct hg__reg
 {
 	const int32_t out = layer->stored ? tape->recording.entry[layer->result].node.out : -1;
 	return (struct hg__small_layer){.w = param_of(tape, layer->w),
+	                                .w_self = param_of(tape, layer->w_self),
 	                                .b = param_of(tape, layer->b),
 	                                .y = hg__mat_of(tape, out),
 	                                .dy = gradient_from_others(tape, out),
@@ -64,6 +65,7 @@ static struct hg__small_layer layer_of(const hg_tape *tape, const struct hg__reg
 	                                .inner = guard_of(tape, layer->inner),
 	                                .result = guard_of(tape, layer->blamed),
 	                                .dw = gradient_of(tape, layer->w),
+	                                .dw_self = gradient_of(tape, layer->w_self),
 	                                .db = gradient_of(tape, layer->b)};
 }
 

@@ -23,10 +23,9 @@ static hg_status add_region(hg_tape *tape, const struct hg__region *region)
 
 static void take(const struct hg__region *region, char *taken)
 {
-	for (int l = 0; l < region->layers; l++) {
-		const struct hg__region_layer *layer = &region->layer[l];
-		taken[layer->inner] = taken[layer->product] = taken[layer->result] = 1;
-	}
+	for (int l = 0; l < region->layers; l++)
+		for (int i = 0; i < region->layer[l].nodes; i++)
+			taken[region->layer[l].node[i]] = 1;
 }
 
 /* From the last entry to the first, so that a region is found from its end and is as long as it can
@@ -88,9 +87,8 @@ void hg__place_regions(const struct hg__recording *recording, struct hg__tape_pl
 	for (int32_t r = 0; r < (int32_t)plan->regions; r++)
 		for (int l = 0; l < plan->region[r].layers; l++) {
 			const struct hg__region_layer *layer = &plan->region[r].layer[l];
-			place_node(recording, plan, r, layer->inner);
-			place_node(recording, plan, r, layer->product);
-			place_node(recording, plan, r, layer->result);
+			for (int i = 0; i < layer->nodes; i++)
+				place_node(recording, plan, r, layer->node[i]);
 			if (layer->stored)
 				place_stored(recording, plan, &plan->region[r], l);
 		}

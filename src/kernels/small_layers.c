@@ -7,12 +7,17 @@ static int is_half(const struct hg__mat *m)
 	return !m->data || m->dtype == HG_F16;
 }
 
+static int is_single(const struct hg__mat *m)
+{
+	return !m->data || m->dtype == HG_F32;
+}
+
 /* Whether the operands of a layer have the types of the contract, and whether they fit its input of
  * `cols` columns. */
 static int types_fit(const struct hg__small_layer *l)
 {
-	return is_half(&l->w) && is_half(&l->b) && is_half(&l->y) && is_half(&l->dy) &&
-	       (!l->dw.data || l->dw.dtype == HG_F32) && (!l->db.data || l->db.dtype == HG_F32);
+	return is_half(&l->w) && is_half(&l->w_self) && is_half(&l->b) && is_half(&l->y) &&
+	       is_half(&l->dy) && is_single(&l->dw) && is_single(&l->dw_self) && is_single(&l->db);
 }
 static int rows_fit(const struct hg__mat *m, int64_t rows, int64_t cols)
 {
@@ -24,7 +29,9 @@ static int shapes_fit(const struct hg__small_layer *l, int64_t rows, int64_t col
 	const int ends =
 	    l->act_drop.act == 1 + HG__ACT_relu || (l->act_drop.act == 0 && !(l->act_drop.p > 0.0f));
 	return ends && l->w.data && l->w.rows == cols && out >= 1 && out <= HG__SMALL_WIDTH &&
-	       rows_fit(&l->b, 1, out) && rows_fit(&l->dw, cols, out) && rows_fit(&l->db, 1, out) &&
+	       rows_fit(&l->w_self, cols, out) && rows_fit(&l->b, 1, out) &&
+	       rows_fit(&l->dw, cols, out) && rows_fit(&l->dw_self, cols, out) &&
+	       (l->w_self.data || !l->dw_self.data) && rows_fit(&l->db, 1, out) &&
 	       rows_fit(&l->y, rows, out) && rows_fit(&l->dy, rows, out);
 }
 
@@ -47,7 +54,7 @@ hg_status hg__small_layers_supported(hg_context *ctx, const struct hg__small_lay
 		    ctx, HG_ERR_UNSUPPORTED,
 		    "small_layers: operands of f32; supported are f16, and f32 for gradients of "
 		    "weights");
-	shapes = shapes && drops_well &&
+	shapes = shapes && drops_well && hg__small_matrices(a) <= HG__SMALL_MATRICES &&
 	         (!a->kept.data ||
 	          (a->kept.rows == a->bins->bins * a->layers &&
 	           a->kept.cols == hg__small_kept(hg__small_width_of(a)) && a->kept.dtype == HG_I32));

@@ -13,8 +13,9 @@
 HG_EXTERN_C_BEGIN
 
 enum {
-	HG__SMALL_LAYERS = 32, /* the most layers of one call */
-	HG__SMALL_WIDTH = 64   /* the most columns of X and of a layer's result */
+	HG__SMALL_LAYERS = 32,   /* the most layers of one call */
+	HG__SMALL_MATRICES = 32, /* the most weight matrices of all its layers */
+	HG__SMALL_WIDTH = 64     /* the most columns of X and of a layer's result */
 };
 
 /* The columns of rows as kernels have them, with zeros behind those of the matrices: 32 or 64, the
@@ -26,24 +27,29 @@ static inline int hg__small_width(int64_t most)
 
 /* One layer:
  *
- *     H' = dropout(f(A H W + b))
+ *     H' = dropout(f(A H W + H W_self + b))
  *
- * - w: [columns of H, columns of H'], b: [1, columns of H'] or absent.
+ * - w: [columns of H, columns of H']. w_self: the same or absent, as b is, [1, columns of H'].
  * - aggregate_first: (A H) W, else A (H W). The first of the two products is narrowed, and H' is.
+ *   H W_self is not.
  * - act_drop: f is relu, or there is neither f nor dropout.
  * - inner, result: check the first product and H' for overflow, before they are narrowed. The
  *   number that they record is a NaN where one is found, else INFINITY.
  * - y: [nodes, columns of H'], where H' is stored; absent: it is not.
  * - dy: backward only; the gradient of H' without the part that comes through the next layer;
  *   absent: 0.
- * - dw, db: backward only; the gradients, f32, or absent where they are not needed. */
+ * - dw, dw_self, db: backward only; the gradients, f32, or absent where they are not needed. */
 struct hg__small_layer {
-	struct hg__mat w, b, y, dy;
+	struct hg__mat w, w_self, b, y, dy;
 	int aggregate_first;
 	struct hg__act_drop act_drop;
 	struct hg__overflow_flag inner, result;
-	struct hg__mat dw, db;
+	struct hg__mat dw, dw_self, db;
 };
+static inline int hg__small_has_self(const struct hg__small_layer *layer)
+{
+	return layer->w_self.data != NULL;
+}
 
 /* Layers 0 .. layers - 1, each on the result of the one before:
  *
@@ -68,6 +74,13 @@ struct hg__small_layers_args {
 	int layers;
 	struct hg__mat x, kept;
 };
+static inline int hg__small_matrices(const struct hg__small_layers_args *a)
+{
+	int matrices = a->layers;
+	for (int l = 0; l < a->layers; l++)
+		matrices += hg__small_has_self(&a->layer[l]);
+	return matrices;
+}
 static inline int64_t hg__small_kept(int width)
 {
 	return HG__BIN_ROWS * width / 32;
@@ -80,10 +93,11 @@ static inline int hg__small_width_of(const struct hg__small_layers_args *a)
 	return hg__small_width(most);
 }
 
-/* The gradients of X and of each W and b. The layers are computed once more, because nothing of
- * them is kept but `kept`. With dH the gradient of a layer's result,
+/* The gradients of X and of each W, W_self and b. The layers are computed once more, because
+ * nothing of them is kept but `kept`. With dH the gradient of a layer's result,
  *
- *     dZ = f'(Z) dropout(dH),   db = column sums of dZ,   T = A^T dZ,   dW = H^T T,   dX = T W^T
+ *     dZ = f'(Z) dropout(dH),   db = column sums of dZ,    T = A^T dZ,
+ *     dW = H^T T,               dW_self = H^T dZ,          dX = T W^T + dZ W_self^T
  *
  * where dZ, T and dX are narrowed once. The dH of the layer before is dX, or narrow(dX + dy) where
  * that layer has a dy; without one, dX may be narrowed only as the dZ of that layer. Gradients of

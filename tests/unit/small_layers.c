@@ -9,13 +9,14 @@ struct row {
 	const char *what;
 	int layers, hidden, most, symmetric, readout, every; /* every: all layers are read out */
 	float dropout;
-	hg_norm norm;
+	hg_norm norm;        /* gcn's */
 	int regions, length; /* how many, and the layers of the last one */
+	const char *model;   /* NULL: gcn */
 };
 
 static hg_model_config config_of(const struct row *row, int64_t features)
 {
-	hg_model_config config = hg_model_config_default("gcn");
+	hg_model_config config = hg_model_config_default(row->model ? row->model : "gcn");
 	config.in_features = features;
 	config.out_features = CLASSES;
 	config.hidden = row->hidden;
@@ -80,26 +81,37 @@ static void compare(const struct row *row)
 static void regions_give_what_ops_give(void)
 {
 	static const struct row rows[] = {
-	    {"two layers", 2, 32, 20, 1, -1, 0, 0.0f, HG_NORM_BOTH, 1, 2},
-	    {"five layers and a mean", 5, 32, 20, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 1, 5},
-	    {"five layers and a sum", 5, 24, 20, 1, HG_REDUCE_SUM, 0, 0.0f, HG_NORM_BOTH, 1, 5},
-	    {"dropout", 4, 32, 20, 1, HG_REDUCE_MEAN, 0, 0.5f, HG_NORM_BOTH, 1, 4},
-	    {"little dropout, directed", 3, 32, 20, 0, HG_REDUCE_MEAN, 0, 0.1f, HG_NORM_BOTH, 1, 3},
-	    {"means of neighbours, directed", 3, 17, 30, 0, -1, 0, 0.0f, HG_NORM_RIGHT, 1, 3},
-	    {"left factors", 3, 7, 30, 0, -1, 0, 0.5f, HG_NORM_LEFT, 1, 3},
-	    {"factors of in-degrees", 3, 1, 30, 0, -1, 0, 0.0f, HG_NORM_IN, 1, 3},
-	    {"sums", 2, 32, 10, 1, -1, 0, 0.0f, HG_NORM_NONE, 1, 2},
-	    {"all layers read out", 5, 32, 20, 1, HG_REDUCE_MEAN, 1, 0.0f, HG_NORM_BOTH, 1, 5},
-	    {"sums of all layers, directed", 4, 64, 20, 0, HG_REDUCE_SUM, 1, 0.0f, HG_NORM_BOTH, 1, 4},
-	    {"graphs that fill a bin", 4, 32, 48, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 1, 4},
-	    {"a graph too large for a bin", 3, 32, 49, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 0, 0},
-	    {"64 columns and a mean", 5, 64, 20, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 1, 5},
-	    {"33 columns, directed", 3, 33, 30, 0, -1, 0, 0.5f, HG_NORM_RIGHT, 1, 3},
-	    {"48 nodes of 64 columns", 4, 64, 48, 1, HG_REDUCE_SUM, 0, 0.1f, HG_NORM_BOTH, 1, 4},
-	    {"wider than a region", 3, 65, 20, 1, -1, 0, 0.0f, HG_NORM_BOTH, 0, 0},
-	    {"graphs of one node", 3, 32, 1, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 1, 3},
-	    {"more layers than a region has", 34, 8, 5, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 2,
-	     32},
+	    {"two layers", 2, 32, 20, 1, -1, 0, 0.0f, HG_NORM_BOTH, 1, 2, NULL},
+	    {"five layers and a mean", 5, 32, 20, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 1, 5, NULL},
+	    {"five layers and a sum", 5, 24, 20, 1, HG_REDUCE_SUM, 0, 0.0f, HG_NORM_BOTH, 1, 5, NULL},
+	    {"dropout", 4, 32, 20, 1, HG_REDUCE_MEAN, 0, 0.5f, HG_NORM_BOTH, 1, 4, NULL},
+	    {"little dropout, directed", 3, 32, 20, 0, HG_REDUCE_MEAN, 0, 0.1f, HG_NORM_BOTH, 1, 3,
+	     NULL},
+	    {"means of neighbours, directed", 3, 17, 30, 0, -1, 0, 0.0f, HG_NORM_RIGHT, 1, 3, NULL},
+	    {"left factors", 3, 7, 30, 0, -1, 0, 0.5f, HG_NORM_LEFT, 1, 3, NULL},
+	    {"factors of in-degrees", 3, 1, 30, 0, -1, 0, 0.0f, HG_NORM_IN, 1, 3, NULL},
+	    {"sums", 2, 32, 10, 1, -1, 0, 0.0f, HG_NORM_NONE, 1, 2, NULL},
+	    {"all layers read out", 5, 32, 20, 1, HG_REDUCE_MEAN, 1, 0.0f, HG_NORM_BOTH, 1, 5, NULL},
+	    {"sums of all layers, directed", 4, 64, 20, 0, HG_REDUCE_SUM, 1, 0.0f, HG_NORM_BOTH, 1, 4,
+	     NULL},
+	    {"graphs that fill a bin", 4, 32, 48, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 1, 4, NULL},
+	    {"a graph too large for a bin", 3, 32, 49, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 0, 0,
+	     NULL},
+	    {"64 columns and a mean", 5, 64, 20, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 1, 5, NULL},
+	    {"33 columns, directed", 3, 33, 30, 0, -1, 0, 0.5f, HG_NORM_RIGHT, 1, 3, NULL},
+	    {"48 nodes of 64 columns", 4, 64, 48, 1, HG_REDUCE_SUM, 0, 0.1f, HG_NORM_BOTH, 1, 4, NULL},
+	    {"wider than a region", 3, 65, 20, 1, -1, 0, 0.0f, HG_NORM_BOTH, 0, 0, NULL},
+	    {"graphs of one node", 3, 32, 1, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 1, 3, NULL},
+	    {"more layers than a region has", 34, 8, 5, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_BOTH, 2, 32,
+	     NULL},
+	    {"sage", 4, 32, 20, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_RIGHT, 1, 4, "sage"},
+	    {"sage, nodes, dropout", 3, 24, 30, 0, -1, 0, 0.5f, HG_NORM_RIGHT, 1, 3, "sage"},
+	    {"sage, all layers read out, 48 nodes of 64 columns", 3, 64, 48, 0, HG_REDUCE_MEAN, 1, 0.0f,
+	     HG_NORM_RIGHT, 1, 3, "sage"},
+	    {"sage, more layers than a region has matrices", 18, 8, 5, 1, HG_REDUCE_MEAN, 0, 0.0f,
+	     HG_NORM_RIGHT, 2, 16, "sage"},
+	    {"sage, a graph too large for a bin", 3, 32, 49, 1, HG_REDUCE_MEAN, 0, 0.0f, HG_NORM_RIGHT,
+	     0, 0, "sage"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		compare(&rows[i]);
@@ -107,10 +119,10 @@ static void regions_give_what_ops_give(void)
 
 /* ---- the gradient of X ---- */
 
-/* X of the region is the result of a product with parameters of its own, and two readers have it in
- * the other case: then the gradient of X is a sum. */
+/* X of the region is the result of a product with parameters of its own. With two readers outside,
+ * and with a W_self in each layer, the gradient of X is a sum. */
 static hg_tape *record_embedded(struct bench *b, const hg_tensor *x, const hg_tensor *labels,
-                                int readers)
+                                int readers, int selves)
 {
 	hg_tape *tape = NULL;
 	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &tape));
@@ -119,11 +131,17 @@ static hg_tape *record_embedded(struct bench *b, const hg_tensor *x, const hg_te
 	                               hg_tape_param(tape, param(b, "b0", 1, 24)));
 	hg_var h = first;
 	for (int l = 1; l <= 3; l++) {
-		char w[16], bias[16];
+		char w[16], bias[16], self[16];
 		snprintf(w, sizeof w, "w%d", l);
 		snprintf(bias, sizeof bias, "b%d", l);
+		snprintf(self, sizeof self, "u%d", l);
+		const hg_var own =
+		    selves ? hg_linear(tape, h, hg_tape_param(tape, param(b, self, 24, 24)), HG_NONE)
+		           : HG_NONE;
 		h = hg_linear(tape, h, hg_tape_param(tape, param(b, w, 24, 24)), HG_NONE);
 		h = hg_spmm(tape, b->graph, h, HG_NONE, HG_NORM_RIGHT, 1.0f);
+		if (selves)
+			h = hg_add(tape, own, h);
 		h = hg_relu(tape, hg_bias_add(tape, h, hg_tape_param(tape, param(b, bias, 1, 24))));
 	}
 	if (readers == 2)
@@ -135,7 +153,8 @@ static hg_tape *record_embedded(struct bench *b, const hg_tensor *x, const hg_te
 static void gradient_of_x_passes_on(void)
 {
 	static struct run run[2];
-	for (int readers = 1; readers <= 2; readers++) {
+	for (int way = 0; way < 4; way++) {
+		const int readers = 1 + way % 2, selves = way / 2;
 		struct bench b;
 		struct batch batch = {{0}, 0};
 		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
@@ -144,13 +163,14 @@ static void gradient_of_x_passes_on(void)
 		                *labels = labels_of(&b, batch.nodes);
 		for (int separate = 0; separate < 2; separate++) {
 			b.ctx->separate_ops = separate;
-			hg_tape *tape = record_embedded(&b, x, labels, readers);
+			hg_tape *tape = record_embedded(&b, x, labels, readers, selves);
 			CHECK_EQ_I(tape->plan.regions, !separate);
 			read_run(&b, tape, &run[separate]);
 			hg_tape_free(tape);
 		}
 		const double apart = distance(&run[0], &run[1]);
-		test_note("%d readers of X: gradients apart %.2g", readers, apart);
+		test_note("%d readers of X%s: gradients apart %.2g", readers, selves ? ", W_self" : "",
+		          apart);
 		CHECK(apart <= tolerance(4));
 		bench_close(&b);
 	}
@@ -263,7 +283,7 @@ static void tricks_change_no_gradient(void)
  * does, so it is checked. */
 static void overflow_names_the_node(void)
 {
-	static const struct row row = {"", 3, 32, 20, 1, -1, 0, 0.0f, HG_NORM_BOTH, 1, 3};
+	static const struct row row = {"", 3, 32, 20, 1, -1, 0, 0.0f, HG_NORM_BOTH, 1, 3, NULL};
 	struct bench b;
 	struct batch batch = {{0}, 0};
 	hg_model *model = NULL;
@@ -299,7 +319,8 @@ static void layers_take_no_memory(void)
 {
 	size_t bytes[2];
 	for (int deep = 0; deep < 2; deep++) {
-		const struct row row = {"", deep ? 20 : 2, 32, 20, 1, -1, 0, 0.0f, HG_NORM_BOTH, 1, 2};
+		const struct row row = {"", deep ? 20 : 2, 32,           20, 1, -1,
+		                        0,  0.0f,          HG_NORM_BOTH, 1,  2, NULL};
 		struct bench b;
 		struct batch batch = {{0}, 0};
 		hg_model *model = NULL;

@@ -22,15 +22,17 @@
 
 struct band {
 	double *x, *e;
+	double *size; /* of a sum: that of its terms together */
 	int64_t rows, cols;
 };
 
 static inline struct band band_new(int64_t rows, int64_t cols)
 {
 	const size_t n = (size_t)(rows * cols);
-	struct band b = {calloc(2 * n + 1, sizeof(double)), NULL, rows, cols};
+	struct band b = {calloc(3 * n + 1, sizeof(double)), NULL, NULL, rows, cols};
 	CHECK(b.x);
 	b.e = b.x + n;
+	b.size = b.e + n;
 	return b;
 }
 
@@ -62,6 +64,7 @@ static inline void add_product(double ax, double ae, double bx, double be, int t
 static inline void put_sum(const struct sum *sum, double depth, struct band *to, int64_t at)
 {
 	to->x[at] = sum->x;
+	to->size[at] = sum->size;
 	to->e[at] = sum->e + hg__bound_sum_f32(fmin(depth, hg__depth_tiles(sum->terms + 1)), sum->size);
 }
 
@@ -129,13 +132,27 @@ static inline struct band times_w(const struct band *h, const struct band *w, in
 	                h->cols, cols, hg__depth_dot(HG_F16, HG__SMALL_WIDTH + 1));
 }
 
+/* a + b, in place of a; b is freed. It is one sum, in any order, of the terms of both, of which
+ * each has as many as a row of W, or as a bin has rows. */
+static inline void add_sums(struct band *a, struct band *b)
+{
+	const double depth = hg__depth_dot(HG_F16, 2 * HG__SMALL_WIDTH + 1);
+	for (int64_t i = 0; i < a->rows * a->cols; i++) {
+		a->x[i] += b->x[i];
+		a->size[i] += b->size[i];
+		a->e[i] += b->e[i] + hg__bound_sum_f32(depth, a->size[i]);
+	}
+	free(b->x);
+}
+
 /* H' from Z, in place. The bias is one term of the sums, the first or the last one. The factor
  * 1 / (1 - p) is one or two roundings, and so is the product. */
 static inline void end_layer(const struct run *r, int l, struct band *z)
 {
 	const struct layer *of = &r->shape->layer[l];
 	const double factor = 1.0 / (1.0 - (double)of->p),
-	             depth = hg__depth_dot(HG_F16, HG__BIN_ROWS + 1);
+	             depth =
+	                 hg__depth_dot(HG_F16, of->self ? 2 * HG__SMALL_WIDTH + 1 : HG__BIN_ROWS + 1);
 	for (int64_t i = 0; i < z->rows * z->cols; i++) {
 		double x = z->x[i], e = z->e[i];
 		if (of->bias) {
@@ -171,6 +188,11 @@ static inline struct band forward_layer(const struct run *r, int l, const struct
 		narrow(&t);
 		z = aggregate(&r->s->a, 0, &t);
 	}
+	if (r->shape->layer[l].self) {
+		struct band w_self = band_of(&r->w_self[l]), own = times_w(h, &w_self, 0);
+		add_sums(&z, &own);
+		free(w_self.x);
+	}
 	end_layer(r, l, &z);
 	free(t.x);
 	free(w.x);
@@ -200,9 +222,15 @@ static inline int64_t end_layer_back(const struct run *r, int l, const struct ba
 
 /* dX of a layer. A backend that takes it through the dropout of the layer before may narrow dZ
  * alone: then dX is what it was before it is narrowed. */
-static inline struct band input_gradient(const struct run *r, int l, const struct band *t)
+static inline struct band input_gradient(const struct run *r, int l, const struct band *t,
+                                         const struct band *dz)
 {
 	struct band w = band_of(&r->w[l]), d = times_w(t, &w, 1), wide = band_new(d.rows, d.cols);
+	if (r->shape->layer[l].self) {
+		struct band w_self = band_of(&r->w_self[l]), own = times_w(dz, &w_self, 1);
+		add_sums(&d, &own);
+		free(w_self.x);
+	}
 	memcpy(wide.x, d.x, (size_t)(2 * d.rows * d.cols) * sizeof(double));
 	narrow(&d);
 	for (int64_t i = 0; l > 0 && r->shape->layer[l - 1].p > 0.0f && i < d.rows * d.cols; i++)
@@ -245,6 +273,13 @@ static inline void check_parameters(const struct run *r, int l, const struct ban
 	struct band db = multiply((struct factor){&one, 0, 0}, (struct factor){dz, dz->cols, 1}, 1,
 	                          dz->rows, dz->cols, depth);
 	check_band(r, "dW", l, &r->dw[l], &dw);
+	if (r->shape->layer[l].self) {
+		struct band dw_self =
+		    multiply((struct factor){h, 1, h->cols}, (struct factor){dz, dz->cols, 1}, h->cols,
+		             h->rows, dz->cols, depth);
+		check_band(r, "dW_self", l, &r->dw_self[l], &dw_self);
+		free(dw_self.x);
+	}
 	check_band(r, "db", l, &r->db[l], &db);
 	free(one.x);
 	free(dw.x);
@@ -278,8 +313,9 @@ static inline void check_run(struct run *r)
 		struct band t = aggregate(&r->s->a, 1, &d);
 		narrow(&t);
 		check_parameters(r, l, &h[l], &d, &t);
-		free(d.x);
-		d = input_gradient(r, l, &t);
+		const struct band dz = d;
+		d = input_gradient(r, l, &t, &dz);
+		free(dz.x);
 		free(t.x);
 	}
 	check_band(r, "dX", 0, &r->dx, &d);

@@ -25,8 +25,18 @@ static struct bits keep_bits(struct run *r)
 	return bits;
 }
 
-/* The bits of results that may be absent. */
-enum { DX = 1, DW = 0x2AA, DB = 0x554 };
+/* The bits of results that may be absent. DW_SELF: those of all layers. */
+enum { DX = 1, DW = 0x2AA, DB = 0x554, DW_SELF = 1 << 30 };
+
+static int is_left_out(const struct run *r, int result, int left_out)
+{
+	const int first = 1 + 2 * r->shape->layers;
+	int selves = 0;
+	for (int l = 0; l < r->shape->layers; l++)
+		selves += r->shape->layer[l].self;
+	return result < first ? left_out >> result & 1
+	                      : result < first + selves && (left_out & DW_SELF);
+}
 
 /* left_out: bit i stands for result i, which was absent. It must be as fill() left it. */
 static void check_bits(struct run *r, const struct bits *bits, int left_out)
@@ -35,7 +45,7 @@ static void check_bits(struct run *r, const struct bits *bits, int left_out)
 	const int n = results_of(r, results);
 	for (int i = 0; i < n; i++)
 		for (int64_t k = 0; k < results[i]->rows * results[i]->cols; k++)
-			CHECK_MSG(left_out >> i & 1
+			CHECK_MSG(is_left_out(r, i, left_out)
 			              ? isnan(results[i]->x[k])
 			              : hg__float_bits(results[i]->x[k]) == hg__float_bits(bits->x[i][k]),
 			          "%s: number %lld of result %d differs", r->shape->what, (long long)k, i);
@@ -54,6 +64,8 @@ static void run_without(struct run *r, const struct bits *bits, int left_out)
 			r->layer[l].dw = (struct hg__mat){0};
 		if (left_out >> (2 + 2 * l) & 1)
 			r->layer[l].db = (struct hg__mat){0};
+		if (left_out & DW_SELF)
+			r->layer[l].dw_self = (struct hg__mat){0};
 	}
 	run_both(r);
 	check_bits(r, bits, left_out);
@@ -63,7 +75,8 @@ static void run_without(struct run *r, const struct bits *bits, int left_out)
 
 static void check_shape(const void *item)
 {
-	static const int left_out[] = {0, DX, DW, DB, DX | DW, DX | DW | DB, 0xC};
+	static const int left_out[] = {
+	    0, DX, DW, DB, DX | DW, DW_SELF, DX | DW | DB, DX | DW | DB | DW_SELF, 0xC};
 	struct scene s;
 	struct run r;
 	test_reseed(3);
@@ -73,7 +86,7 @@ static void check_shape(const void *item)
 	check_run(&r);
 	struct bits bits = keep_bits(&r);
 	for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
-		run_without(&r, &bits, left_out[i] & ((2 << 2 * r.shape->layers) - 1));
+		run_without(&r, &bits, left_out[i] & (DW_SELF | ((2 << 2 * r.shape->layers) - 1)));
 	for (int i = 0; i < RESULTS; i++)
 		free(bits.x[i]);
 	run_close(&r);
@@ -83,10 +96,18 @@ static void check_shape(const void *item)
 /* Two rounds of 8 bins for each of 132 blocks, as a GPU has them, are fewer than these bins. */
 enum { MANY = TEST_SHARE(2400, 60) };
 static const struct shape shapes[] = {
-    {"one layer", 14, 0, 1, 1, 1.0f, 32, 1, {{32, 0, 1, 1, 0.0f, 0}}},
-    {"a layer of sums", 14, 0, 0, 0, 1.0f, 31, 1, {{7, 1, 0, 0, 0.0f, 0}}},
-    {"one column", 14, 0, 1, 0, 0.5f, 1, 2, {{1, 0, 1, 1, 0.0f, 0}, {1, 1, 1, 0, 0.0f, 0}}},
-    {"to 32 columns", 30, 0, 0, 1, 0.5f, 11, 2, {{32, 1, 1, 1, 0.5f, 0}, {32, 0, 1, 1, 0.5f, 0}}},
+    {"one layer", 14, 0, 1, 1, 1.0f, 32, 1, {{32, 0, 1, 1, 0.0f, 0, 0}}},
+    {"a layer of sums", 14, 0, 0, 0, 1.0f, 31, 1, {{7, 1, 0, 0, 0.0f, 0, 0}}},
+    {"one column", 14, 0, 1, 0, 0.5f, 1, 2, {{1, 0, 1, 1, 0.0f, 0, 0}, {1, 1, 1, 0, 0.0f, 0, 0}}},
+    {"to 32 columns",
+     30,
+     0,
+     0,
+     1,
+     0.5f,
+     11,
+     2,
+     {{32, 1, 1, 1, 0.5f, 0, 0}, {32, 0, 1, 1, 0.5f, 0, 0}}},
     {"the first layer stored",
      30,
      0,
@@ -95,9 +116,17 @@ static const struct shape shapes[] = {
      0.5f,
      11,
      2,
-     {{32, 0, 1, 1, 0.5f, 1}, {32, 1, 1, 1, 0.0f, 0}}},
-    {"symmetric", 30, 1, 1, 1, 1.0f, 11, 2, {{32, 0, 1, 1, 0.0f, 0}, {32, 1, 0, 0, 0.0f, 0}}},
-    {"symmetric ones", 30, 1, 0, 0, 0.5f, 32, 2, {{31, 1, 1, 1, 0.1f, 0}, {3, 0, 1, 0, 0.0f, 0}}},
+     {{32, 0, 1, 1, 0.5f, 1, 0}, {32, 1, 1, 1, 0.0f, 0, 0}}},
+    {"symmetric", 30, 1, 1, 1, 1.0f, 11, 2, {{32, 0, 1, 1, 0.0f, 0, 0}, {32, 1, 0, 0, 0.0f, 0, 0}}},
+    {"symmetric ones",
+     30,
+     1,
+     0,
+     0,
+     0.5f,
+     32,
+     2,
+     {{31, 1, 1, 1, 0.1f, 0, 0}, {3, 0, 1, 0, 0.0f, 0, 0}}},
     /* clang-format off: two lines each */
     {"five layers",
      40,
@@ -107,11 +136,11 @@ static const struct shape shapes[] = {
      0.5f,
      11,
      5,
-     {{32, 0, 1, 1, 0.1f, 0},
-      {32, 1, 1, 1, 0.0f, 1},
-      {31, 0, 0, 1, 0.5f, 1},
-      {7, 1, 1, 0, 0.0f, 1},
-      {2, 0, 1, 0, 0.0f, 0}}},
+     {{32, 0, 1, 1, 0.1f, 0, 0},
+      {32, 1, 1, 1, 0.0f, 1, 0},
+      {31, 0, 0, 1, 0.5f, 1, 0},
+      {7, 1, 1, 0, 0.0f, 1, 0},
+      {2, 0, 1, 0, 0.0f, 0, 0}}},
     {"five odd layers",
      40,
      1,
@@ -120,11 +149,39 @@ static const struct shape shapes[] = {
      0.5f,
      7,
      5,
-     {{31, 1, 0, 1, 0.5f, 0},
-      {23, 0, 1, 1, 0.0f, 0},
-      {9, 1, 1, 0, 0.0f, 0},
-      {16, 0, 0, 0, 0.0f, 0},
-      {32, 1, 1, 0, 0.0f, 0}}},
+     {{31, 1, 0, 1, 0.5f, 0, 0},
+      {23, 0, 1, 1, 0.0f, 0, 0},
+      {9, 1, 1, 0, 0.0f, 0, 0},
+      {16, 0, 0, 0, 0.0f, 0, 0},
+      {32, 1, 1, 0, 0.0f, 0, 0}}},
+    {"a layer with W_self", 14, 0, 1, 1, 1.0f, 32, 1, {{32, 0, 1, 1, 0.0f, 0, 1}}},
+    {"aggregating first with W_self", 30, 0, 1, 0, 1.0f, 11, 1, {{29, 1, 1, 1, 0.0f, 0, 1}}},
+    {"five layers, three with W_self",
+     40,
+     0,
+     1,
+     1,
+     0.5f,
+     11,
+     5,
+     {{32, 0, 1, 1, 0.1f, 0, 1},
+      {32, 1, 1, 1, 0.0f, 1, 1},
+      {31, 0, 0, 1, 0.5f, 1, 0},
+      {7, 1, 1, 0, 0.0f, 1, 1},
+      {2, 0, 1, 0, 0.0f, 0, 0}}},
+    {"five layers with W_self of mixed widths",
+     40,
+     1,
+     1,
+     1,
+     0.5f,
+     33,
+     5,
+     {{64, 0, 1, 1, 0.1f, 0, 1},
+      {64, 0, 1, 1, 0.5f, 0, 1},
+      {33, 1, 0, 1, 0.5f, 0, 1},
+      {64, 1, 1, 1, 0.5f, 1, 1},
+      {2, 0, 1, 0, 0.0f, 0, 1}}},
     {"five layers of mixed widths",
      40,
      0,
@@ -133,11 +190,11 @@ static const struct shape shapes[] = {
      0.5f,
      11,
      5,
-     {{64, 0, 1, 1, 0.1f, 0},
-      {7, 1, 1, 1, 0.0f, 1},
-      {33, 0, 0, 1, 0.5f, 0},
-      {64, 1, 1, 1, 0.5f, 1},
-      {2, 0, 1, 0, 0.0f, 0}}},
+     {{64, 0, 1, 1, 0.1f, 0, 0},
+      {7, 1, 1, 1, 0.0f, 1, 0},
+      {33, 0, 0, 1, 0.5f, 0, 0},
+      {64, 1, 1, 1, 0.5f, 1, 0},
+      {2, 0, 1, 0, 0.0f, 0, 0}}},
     {"five odd wide layers",
      40,
      1,
@@ -146,13 +203,13 @@ static const struct shape shapes[] = {
      0.5f,
      47,
      5,
-     {{63, 1, 0, 1, 0.5f, 0},
-      {41, 0, 1, 1, 0.0f, 0},
-      {9, 1, 1, 0, 0.0f, 0},
-      {48, 0, 0, 0, 0.0f, 0},
-      {64, 1, 1, 0, 0.0f, 0}}},
+     {{63, 1, 0, 1, 0.5f, 0, 0},
+      {41, 0, 1, 1, 0.0f, 0, 0},
+      {9, 1, 1, 0, 0.0f, 0, 0},
+      {48, 0, 0, 0, 0.0f, 0, 0},
+      {64, 1, 1, 0, 0.0f, 0, 0}}},
     /* clang-format on */
-    {"one layer of 64 columns", 14, 0, 1, 1, 1.0f, 64, 1, {{64, 0, 1, 1, 0.0f, 0}}},
+    {"one layer of 64 columns", 14, 0, 1, 1, 1.0f, 64, 1, {{64, 0, 1, 1, 0.0f, 0, 0}}},
     {"33 columns, symmetric",
      30,
      1,
@@ -161,9 +218,25 @@ static const struct shape shapes[] = {
      1.0f,
      33,
      2,
-     {{33, 1, 1, 1, 0.1f, 0}, {33, 0, 0, 0, 0.0f, 0}}},
-    {"only X is wide", 30, 0, 1, 1, 0.5f, 64, 2, {{8, 0, 1, 1, 0.5f, 0}, {8, 1, 1, 1, 0.0f, 0}}},
-    {"only Y is wide", 30, 0, 0, 1, 0.5f, 8, 2, {{8, 1, 1, 1, 0.5f, 0}, {57, 0, 1, 1, 0.5f, 0}}},
+     {{33, 1, 1, 1, 0.1f, 0, 0}, {33, 0, 0, 0, 0.0f, 0, 0}}},
+    {"only X is wide",
+     30,
+     0,
+     1,
+     1,
+     0.5f,
+     64,
+     2,
+     {{8, 0, 1, 1, 0.5f, 0, 0}, {8, 1, 1, 1, 0.0f, 0, 0}}},
+    {"only Y is wide",
+     30,
+     0,
+     0,
+     1,
+     0.5f,
+     8,
+     2,
+     {{8, 1, 1, 1, 0.5f, 0, 0}, {57, 0, 1, 1, 0.5f, 0, 0}}},
     {"many bins of 64 columns",
      MANY,
      0,
@@ -172,7 +245,7 @@ static const struct shape shapes[] = {
      1.0f,
      11,
      2,
-     {{64, 0, 1, 1, 0.5f, 0}, {40, 0, 1, 1, 0.0f, 0}}},
+     {{64, 0, 1, 1, 0.5f, 0, 0}, {40, 0, 1, 1, 0.0f, 0, 0}}},
     {"48 nodes, 64 columns",
      1,
      0,
@@ -181,7 +254,7 @@ static const struct shape shapes[] = {
      1.0f,
      64,
      2,
-     {{64, 0, 1, 1, 0.1f, 0}, {64, 0, 1, 0, 0.0f, 0}}},
+     {{64, 0, 1, 1, 0.1f, 0, 0}, {64, 0, 1, 0, 0.0f, 0, 0}}},
     {"no nodes, 64 columns",
      0,
      0,
@@ -190,8 +263,16 @@ static const struct shape shapes[] = {
      1.0f,
      11,
      2,
-     {{64, 0, 1, 1, 0.0f, 0}, {64, 1, 0, 1, 0.5f, 0}}},
-    {"many bins", MANY, 0, 1, 1, 1.0f, 11, 2, {{32, 0, 1, 1, 0.5f, 0}, {8, 0, 1, 1, 0.0f, 0}}},
+     {{64, 0, 1, 1, 0.0f, 0, 0}, {64, 1, 0, 1, 0.5f, 0, 0}}},
+    {"many bins",
+     MANY,
+     0,
+     1,
+     1,
+     1.0f,
+     11,
+     2,
+     {{32, 0, 1, 1, 0.5f, 0, 0}, {8, 0, 1, 1, 0.0f, 0, 0}}},
     {"one graph of 48 nodes",
      1,
      0,
@@ -200,8 +281,8 @@ static const struct shape shapes[] = {
      1.0f,
      32,
      2,
-     {{32, 0, 1, 1, 0.1f, 0}, {32, 0, 1, 0, 0.0f, 0}}},
-    {"no nodes", 0, 0, 0, 0, 1.0f, 11, 2, {{32, 0, 1, 1, 0.0f, 0}, {32, 1, 0, 1, 0.5f, 0}}},
+     {{32, 0, 1, 1, 0.1f, 0, 0}, {32, 0, 1, 0, 0.0f, 0, 0}}},
+    {"no nodes", 0, 0, 0, 0, 1.0f, 11, 2, {{32, 0, 1, 1, 0.0f, 0, 0}, {32, 1, 0, 1, 0.5f, 0, 0}}},
 };
 
 /* ---- dropout ---- */
@@ -210,7 +291,7 @@ static const struct shape shapes[] = {
 static void dropout_is_that_of_its_kernel(void)
 {
 	static const struct shape shape = {
-	    "ones", 30, 0, 0, 0, 1.0f, 5, 2, {{9, 0, 1, 1, 0.5f, 0}, {30, 1, 1, 1, 0.1f, 0}}};
+	    "ones", 30, 0, 0, 0, 1.0f, 5, 2, {{9, 0, 1, 1, 0.5f, 0, 0}, {30, 1, 1, 1, 0.1f, 0, 0}}};
 	for (int k = 0; k < 4; k++) {
 		const int layers = 1 + k % 2, more = k / 2 * 34;
 		struct shape of = shape;
@@ -259,8 +340,16 @@ struct loud {
 	int node;
 };
 static const struct shape loud_shapes[] = {
-    {"loud", RINGS, 0, 0, 0, 1.0f, 1, 2, {{2, 0, 1, 1, 0.0f, 0}, {2, 0, 0, 1, 0.0f, 0}}},
-    {"loud and wide", RINGS, 0, 0, 0, 1.0f, 1, 2, {{2, 0, 1, 1, 0.0f, 0}, {64, 0, 0, 1, 0.0f, 0}}},
+    {"loud", RINGS, 0, 0, 0, 1.0f, 1, 2, {{2, 0, 1, 1, 0.0f, 0, 0}, {2, 0, 0, 1, 0.0f, 0, 0}}},
+    {"loud and wide",
+     RINGS,
+     0,
+     0,
+     0,
+     1.0f,
+     1,
+     2,
+     {{2, 0, 1, 1, 0.0f, 0, 0}, {64, 0, 0, 1, 0.0f, 0, 0}}},
 };
 
 static void rings_open(struct scene *s)
@@ -381,6 +470,8 @@ static const struct refusal {
     {AT(a.of.x), HG_F32, 0, 0, HG_ERR_UNSUPPORTED, 0},
     {AT(layer[1].y), HG_F32, 0, 0, HG_ERR_UNSUPPORTED, 0},
     {AT(layer[1].w), HG_F32, 0, 0, HG_ERR_UNSUPPORTED, 0},
+    {AT(layer[1].w_self), HG_F32, 0, 0, HG_ERR_UNSUPPORTED, 0},
+    {AT(layer[1].dw_self), HG_F16, 0, 0, HG_ERR_UNSUPPORTED, 0},
     {AT(layer[0].b), HG_F32, 0, 0, HG_ERR_UNSUPPORTED, 0},
     {AT(layer[1].dw), HG_F16, 0, 0, HG_ERR_UNSUPPORTED, 0},
     {AT(layer[1].db), HG_F16, 0, 0, HG_ERR_UNSUPPORTED, 0},
@@ -397,6 +488,9 @@ static const struct refusal {
     {AT(a.of.kept), SAME, 0, HG__BIN_ROWS, HG_ERR_INTERNAL, 0},
     {AT(layer[1].w), SAME, -1, 0, HG_ERR_INTERNAL, 0},
     {AT(layer[0].w), SAME, 0, -1, HG_ERR_INTERNAL, 0},
+    {AT(layer[1].w_self), SAME, -1, 0, HG_ERR_INTERNAL, 0},
+    {AT(layer[1].w_self), SAME, 0, -1, HG_ERR_INTERNAL, 0},
+    {AT(layer[1].dw_self), SAME, 0, -1, HG_ERR_INTERNAL, 0},
     {AT(layer[0].b), SAME, 1, 0, HG_ERR_INTERNAL, 0},
     {AT(layer[0].b), SAME, 0, -1, HG_ERR_INTERNAL, 0},
     {AT(layer[1].dw), SAME, -1, 0, HG_ERR_INTERNAL, 0},
@@ -455,7 +549,8 @@ static void wide_matrices_are_refused(const struct run *r)
 static void wrong_layers_are_refused(const struct run *r)
 {
 	struct call many = good_call(r), none = good_call(r), function = good_call(r),
-	            dropout = good_call(r), no_w = good_call(r);
+	            dropout = good_call(r), no_w = good_call(r), no_w_self = good_call(r),
+	            matrices = good_call(r);
 	for (int l = 2; l <= HG__SMALL_LAYERS; l++)
 		many.layer[l] = many.layer[1];
 	many.a.of.layers = HG__SMALL_LAYERS + 1;
@@ -464,7 +559,12 @@ static void wrong_layers_are_refused(const struct run *r)
 	function.layer[0].act_drop.act = 1 + HG__ACT_tanh;
 	dropout.layer[0].act_drop.act = 0;
 	no_w.layer[1].w.data = NULL;
-	struct call *const calls[] = {&many, &none, &function, &dropout, &no_w};
+	no_w_self.layer[1].w_self.data = NULL;
+	for (int l = 2; l <= HG__SMALL_MATRICES / 2; l++)
+		matrices.layer[l] = matrices.layer[1];
+	matrices.a.of.layers = HG__SMALL_MATRICES / 2 + 1;
+	matrices.a.of.kept.rows = r->s->bins.bins * matrices.a.of.layers;
+	struct call *const calls[] = {&many, &none, &function, &dropout, &no_w, &no_w_self, &matrices};
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
 		check_refusal(r, calls[i], HG_ERR_INTERNAL, 0);
 }
@@ -472,7 +572,7 @@ static void wrong_layers_are_refused(const struct run *r)
 static void wrong_calls_are_refused(void)
 {
 	static const struct shape shape = {
-	    "refused", 5, 0, 0, 0, 1.0f, 8, 2, {{8, 0, 1, 1, 0.5f, 0}, {8, 1, 1, 1, 0.0f, 0}}};
+	    "refused", 5, 0, 0, 0, 1.0f, 8, 2, {{8, 0, 1, 1, 0.5f, 0, 0}, {8, 1, 1, 1, 0.0f, 0, 1}}};
 	struct scene s;
 	struct run r;
 	test_reseed(6);

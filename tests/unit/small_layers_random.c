@@ -6,6 +6,28 @@
 
 enum { FEATURES = 11 };
 
+/* One of two forms of GraphSAGE's layer, with the products in either order. */
+static hg_var add_sage(struct walk *w, int from, int64_t width)
+{
+	const int64_t own = w->width[from];
+	hg_var self = HG_NONE, sum;
+	if (test_below(2))
+		self = hg_linear(w->tape, w->value[from], walk_param(w, own, width), HG_NONE);
+	if (test_below(2))
+		sum = hg_linear(w->tape,
+		                hg_spmm(w->tape, w->b->graph, w->value[from], HG_NONE, HG_NORM_BOTH, 1.0f),
+		                walk_param(w, own, width), HG_NONE);
+	else
+		sum = hg_spmm(w->tape, w->b->graph,
+		              hg_linear(w->tape, w->value[from], walk_param(w, own, width), HG_NONE),
+		              HG_NONE, HG_NORM_BOTH, 1.0f);
+	if (self.id == HG_NONE.id)
+		self =
+		    hg_linear(w->tape, w->value[from], walk_param(w, own, width), walk_param(w, 1, width));
+	const hg_var both = test_below(2) ? hg_add(w->tape, sum, self) : hg_add(w->tape, self, sum);
+	return test_below(3) ? hg_relu(w->tape, both) : both;
+}
+
 static hg_var add_layer(struct walk *w, int from, int64_t width)
 {
 	const hg_var product =
@@ -21,7 +43,7 @@ static void add_op(struct walk *w)
 	const int from = test_below(4) ? w->values - 1 : (int)test_below(w->values);
 	const int64_t width = widths[test_below(6)], own = w->width[from];
 	const hg_var x = w->value[from];
-	switch (test_below(9)) {
+	switch (test_below(10)) {
 	case 0:
 		walk_add(w, hg_linear(w->tape, x, walk_param(w, own, width), HG_NONE), width);
 		break;
@@ -47,6 +69,9 @@ static void add_op(struct walk *w)
 		break;
 	case 7:
 		hg_tape_keep(w->tape, x);
+		break;
+	case 8:
+		walk_add(w, add_sage(w, from, width), width);
 		break;
 	default:
 		walk_add(w, add_layer(w, from, width), width);

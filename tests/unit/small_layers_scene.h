@@ -23,6 +23,7 @@ struct layer {
 	int width, aggregate_first, bias, relu;
 	float p;
 	int stored; /* its result and a gradient of it; those of the last layer are always */
+	int self;   /* it has a W_self */
 };
 struct shape {
 	const char *what;
@@ -252,6 +253,7 @@ struct run {
 	struct scene *s;
 	const struct shape *shape;
 	struct operand x, kept, dx, w[LAYERS], b[LAYERS], dw[LAYERS], db[LAYERS];
+	struct operand w_self[LAYERS], dw_self[LAYERS];
 	struct operand y[LAYERS], dy[LAYERS];
 	struct operand mask[LAYERS]; /* what the kernel `dropout` makes of ones */
 	struct hg__small_layer layer[LAYERS];
@@ -283,6 +285,12 @@ static inline void make_layer(struct run *r, int l, int cols)
 	                               .aggregate_first = of->aggregate_first,
 	                               .dw = r->dw[l].tensor->mat,
 	                               .db = r->db[l].tensor->mat};
+	if (of->self) {
+		r->w_self[l] = random_operand(r->s, cols, of->width, 0.0, 1.0 / sqrt(cols));
+		r->dw_self[l] = operand_new(r->s, HG_F32, cols, of->width);
+		to->w_self = r->w_self[l].tensor->mat;
+		to->dw_self = r->dw_self[l].tensor->mat;
+	}
 	if (of->bias) {
 		r->b[l] = random_operand(r->s, 1, of->width, 0.0, 0.5);
 		to->b = r->b[l].tensor->mat;
@@ -344,14 +352,17 @@ static inline void run_close(struct run *r)
 		operand_free(&r->b[l]);
 		operand_free(&r->dw[l]);
 		operand_free(&r->db[l]);
+		operand_free(&r->w_self[l]);
+		operand_free(&r->dw_self[l]);
 		operand_free(&r->mask[l]);
 		operand_free(&r->y[l]);
 		operand_free(&r->dy[l]);
 	}
 }
 
-/* The results: dx, dw and db of each layer, and what is stored of layers. */
-enum { RESULTS = 1 + 3 * LAYERS };
+/* The results: dx, dw and db of each layer, dw_self of those that have one, and what is stored of
+ * layers. */
+enum { RESULTS = 1 + 4 * LAYERS };
 static inline int results_of(struct run *r, struct operand *results[RESULTS])
 {
 	int n = 0;
@@ -360,6 +371,9 @@ static inline int results_of(struct run *r, struct operand *results[RESULTS])
 		results[n++] = &r->dw[l];
 		results[n++] = &r->db[l];
 	}
+	for (int l = 0; l < r->shape->layers; l++)
+		if (r->shape->layer[l].self)
+			results[n++] = &r->dw_self[l];
 	for (int l = 0; l < r->shape->layers; l++)
 		if (r->layer[l].y.data)
 			results[n++] = &r->y[l];

@@ -3,6 +3,9 @@
  *     linear, spmm_epilogue or spmm                        A (H W), the bias behind the sum
  *     spmm, linear, then nothing, epilogue or relu         (A H) W + b
  *
+ * and may have a second linear of H, whose result H W_self the spmm_epilogue adds, or an add behind
+ * the first linear. Either linear may have the bias.
+ *
  * Within a layer each result has one reader; that of a layer may have others beside the next layer.
  * Everything is f16 with f32 sums, and all layers have one graph and one normalisation. */
 #include "autograd/region.h"
@@ -40,11 +43,12 @@ static int result_fits(const hg_tape *tape, int32_t entry)
 	       (tape->params->policy.replan || hg__region_has_room(tape, entry));
 }
 
-/* The entry that makes operand 0 of this one for it alone, if it is of this op; else -1. */
-static int32_t maker_of(const hg_tape *tape, int32_t entry, const struct hg__op *op)
+/* The entry that makes operand i of this one for it alone, if it is of this op; else -1. */
+static int32_t maker_of(const hg_tape *tape, int32_t entry, int i, const struct hg__op *op)
 {
+	const struct hg__node *node = node_of(tape, entry);
 	const int32_t maker =
-	    entry < 0 ? -1 : hg__previous_entry(&tape->recording, node_of(tape, entry));
+	    hg__operand(&tape->recording, node, i) ? hg__sole_maker(&tape->recording, node, i) : -1;
 	return maker >= 0 && node_of(tape, maker)->op == op && result_fits(tape, maker) ? maker : -1;
 }
 
@@ -56,12 +60,53 @@ static int ends_well(const struct hg__epilogue_attr *end)
 	return end->act == 1 + HG__ACT_relu || (end->act == 0 && !(end->p > 0.0f));
 }
 
-/* Takes operand i as the layer's bias. 0: it is there, but not a parameter of this layer alone. */
-static int take_bias(const hg_tape *tape, const struct hg__node *node, int i,
-                     struct hg__region_layer *layer)
+/* An op with operands that a region has not. */
+static int has_weights(const hg_tape *tape, int32_t entry)
 {
-	layer->b = hg__operand(&tape->recording, node, i) ? node->in[i] : -1;
-	return layer->b < 0 || is_own_param(tape, node, i);
+	return hg__operand(&tape->recording, node_of(tape, entry), SPMM_WEIGHTS) != NULL;
+}
+
+static void take_node(struct hg__region_layer *layer, int32_t entry)
+{
+	for (int i = 0; i < layer->nodes; i++)
+		if (layer->node[i] == entry)
+			return;
+	layer->node[layer->nodes++] = entry;
+}
+
+/* Takes operand i, if it is there, as the layer's bias. 0: it is not a parameter of this layer
+ * alone, or the layer has a bias already. */
+static int take_bias(const hg_tape *tape, int32_t entry, int i, struct hg__region_layer *layer)
+{
+	const struct hg__node *node = node_of(tape, entry);
+	if (!hg__operand(&tape->recording, node, i))
+		return 1;
+	if (layer->b >= 0 || !is_own_param(tape, node, i))
+		return 0;
+	layer->b = node->in[i];
+	return 1;
+}
+
+/* Takes W, and a bias, from this linear. */
+static int take_product(const hg_tape *tape, int32_t entry, struct hg__region_layer *layer)
+{
+	layer->product = entry;
+	layer->w = node_of(tape, entry)->in[LINEAR_W];
+	take_node(layer, entry);
+	return is_own_param(tape, node_of(tape, entry), LINEAR_W) &&
+	       take_bias(tape, entry, LINEAR_B, layer);
+}
+
+/* Takes W_self, and a bias, from this linear; -1: there is none. */
+static int take_self(const hg_tape *tape, int32_t entry, struct hg__region_layer *layer)
+{
+	if (entry < 0)
+		return 0;
+	layer->self = entry;
+	layer->w_self = node_of(tape, entry)->in[LINEAR_W];
+	take_node(layer, entry);
+	return is_own_param(tape, node_of(tape, entry), LINEAR_W) &&
+	       take_bias(tape, entry, LINEAR_B, layer);
 }
 
 /* A (H W), ending at this entry. */
@@ -76,26 +121,29 @@ static int product_first(const hg_tape *tape, int32_t last, struct hg__region_la
 		hg__attr_get(node, &attr.spmm, sizeof attr.spmm);
 	else
 		return 0;
-	const int32_t product = maker_of(tape, last, &hg__op_linear);
-	if (product < 0 || attr.self || hg__operand(&tape->recording, node, SPMM_WEIGHTS) ||
-	    hg__operand(&tape->recording, node, SUM_Z) ||
+	const int32_t product = maker_of(tape, last, 0, &hg__op_linear);
+	if (product < 0 || attr.self || has_weights(tape, last) ||
 	    hg__operand(&tape->recording, node, SUM_EPS) ||
-	    hg__operand(&tape->recording, node_of(tape, product), LINEAR_B) ||
-	    !take_bias(tape, node, SUM_B, layer))
+	    hg__operand(&tape->recording, node_of(tape, product), LINEAR_B))
 		return 0;
-	layer->inner = layer->product = product;
+	take_node(layer, last);
+	layer->inner = product;
 	layer->result = layer->blamed = last;
 	layer->end = attr.act_drop;
 	layer->key = node->rng_key;
 	*spmm = attr.spmm;
-	return 1;
+	return take_product(tape, product, layer) &&
+	       (!hg__operand(&tape->recording, node, SUM_Z) ||
+	        take_self(tape, maker_of(tape, last, SUM_Z, &hg__op_linear), layer)) &&
+	       take_bias(tape, last, SUM_B, layer);
 }
 
-/* The product behind which this entry is the end of a layer, or which it is itself; -1: none. */
-static int32_t ended_product(const hg_tape *tape, int32_t last, struct hg__epilogue_attr *end)
+/* The entry behind which this one is the end of a layer, or this one: a linear or an add; -1: it is
+ * neither. */
+static int32_t ended_sum(const hg_tape *tape, int32_t last, struct hg__epilogue_attr *end)
 {
 	const struct hg__node *node = node_of(tape, last);
-	if (node->op == &hg__op_linear)
+	if (node->op == &hg__op_linear || node->op == &hg__op_add)
 		return last;
 	if (node->op == &hg__op_epilogue && !hg__operand(&tape->recording, node, END_B))
 		hg__attr_get(node, end, sizeof *end);
@@ -103,23 +151,45 @@ static int32_t ended_product(const hg_tape *tape, int32_t last, struct hg__epilo
 		end->act = node->op->act;
 	else
 		return -1;
-	return maker_of(tape, last, &hg__op_linear);
+	const int32_t product = maker_of(tape, last, 0, &hg__op_linear);
+	return product >= 0 ? product : maker_of(tape, last, 0, &hg__op_add);
+}
+
+/* Takes (A H) W, which this linear makes. */
+static int take_aggregated(const hg_tape *tape, int32_t product, struct hg__region_layer *layer)
+{
+	const int32_t inner = product < 0 ? -1 : maker_of(tape, product, 0, &hg__op_spmm);
+	if (inner < 0 || has_weights(tape, inner))
+		return 0;
+	layer->inner = inner;
+	return take_product(tape, product, layer);
 }
 
 /* (A H) W, ending at this entry. */
 static int aggregate_first(const hg_tape *tape, int32_t last, struct hg__region_layer *layer,
                            struct hg__spmm_attr *spmm)
 {
-	layer->end = (struct hg__epilogue_attr){0};
-	layer->product = ended_product(tape, last, &layer->end);
-	layer->inner = maker_of(tape, layer->product, &hg__op_spmm);
-	if (layer->inner < 0 ||
-	    hg__operand(&tape->recording, node_of(tape, layer->inner), SPMM_WEIGHTS) ||
-	    !take_bias(tape, node_of(tape, layer->product), LINEAR_B, layer))
+	const int32_t sum = ended_sum(tape, last, &layer->end);
+	const int adds = sum >= 0 && node_of(tape, sum)->op == &hg__op_add;
+	int side = 0, fits = sum >= 0;
+	if (!fits)
 		return 0;
+	take_node(layer, last);
+	take_node(layer, sum);
+	if (adds) {
+		const int32_t second = maker_of(tape, sum, 1, &hg__op_linear);
+		side = second >= 0 && maker_of(tape, second, 0, &hg__op_spmm) >= 0;
+		fits = take_aggregated(tape, maker_of(tape, sum, side, &hg__op_linear), layer) &&
+		       take_self(tape, maker_of(tape, sum, 1 - side, &hg__op_linear), layer);
+	} else {
+		fits = take_aggregated(tape, sum, layer);
+	}
+	if (!fits)
+		return 0;
+	take_node(layer, layer->inner);
 	layer->result = last;
 	/* what relu gives is no larger than what it is given */
-	layer->blamed = node_of(tape, last)->op == &hg__op_relu ? layer->product : last;
+	layer->blamed = node_of(tape, last)->op == &hg__op_relu ? sum : last;
 	layer->key = node_of(tape, last)->rng_key;
 	layer->aggregate_first = 1;
 	hg__attr_get(node_of(tape, layer->inner), spmm, sizeof *spmm);
@@ -130,18 +200,21 @@ static int aggregate_first(const hg_tape *tape, int32_t last, struct hg__region_
 static int match_layer(const hg_tape *tape, int32_t last, struct hg__region_layer *layer,
                        struct hg__spmm_attr *spmm, hg_graph **graph)
 {
-	*layer = (struct hg__region_layer){.b = -1};
-	if (!result_fits(tape, last) ||
-	    (!product_first(tape, last, layer, spmm) && !aggregate_first(tape, last, layer, spmm)))
+	const struct hg__region_layer none = {.self = -1, .w_self = -1, .b = -1};
+	*layer = none;
+	if (!result_fits(tape, last))
 		return 0;
-	const struct hg__node *product = node_of(tape, layer->product),
-	                      *first = node_of(tape, layer->inner);
+	if (!product_first(tape, last, layer, spmm)) {
+		*layer = none;
+		if (!aggregate_first(tape, last, layer, spmm))
+			return 0;
+	}
+	const struct hg__node *first = node_of(tape, layer->inner);
 	const struct hg__value *x = &tape->recording.value[first->in[0]];
-	layer->w = product->in[LINEAR_W];
 	*graph = node_of(tape, layer->aggregate_first ? layer->inner : last)->graph;
-	return hg__part_dtype(first, 0, x) == HG_F16 && is_own_param(tape, product, LINEAR_W) &&
-	       ends_well(&layer->end) && x->dtype == HG_F16 && !x->shift && x->cols >= 1 &&
-	       x->cols <= HG__SMALL_WIDTH;
+	return hg__part_dtype(first, 0, x) == HG_F16 && ends_well(&layer->end) &&
+	       (layer->self < 0 || node_of(tape, layer->self)->in[0] == first->in[0]) &&
+	       x->dtype == HG_F16 && !x->shift && x->cols >= 1 && x->cols <= HG__SMALL_WIDTH;
 }
 
 /* Can a graph, scaled like this, have regions? Each number of the matrix A must be a normal half,
@@ -197,6 +270,12 @@ static hg_status finish(hg_tape *tape, struct hg__region *region)
 	return hg__tape_value(tape, &kept, &region->kept);
 }
 
+/* How many times a layer reads its input: once for each of its matrices. */
+static int reads(const struct hg__region_layer *layer)
+{
+	return layer->self < 0 ? 1 : 2;
+}
+
 /* The width of this layer and others together. width: that of the others; 0: there are none. */
 static int width_with(const hg_tape *tape, const struct hg__region_layer *layer, int width)
 {
@@ -205,19 +284,18 @@ static int width_with(const hg_tape *tape, const struct hg__region_layer *layer,
 	return own > width ? own : width;
 }
 
-static int most_layers(const hg_tape *tape, int width)
+static int most_matrices(const hg_tape *tape, int width)
 {
 	const struct hg__backend *backend = tape->ctx->backend;
-	return backend->small_layers_most ? backend->small_layers_most(tape->ctx, width)
-	                                  : HG__SMALL_LAYERS;
+	return backend->small_matrices_most ? backend->small_matrices_most(tape->ctx, width)
+	                                    : HG__SMALL_MATRICES;
 }
 
-hg_status hg__region_find(hg_tape *tape, const char *taken, int32_t last,
-                          struct hg__region *region)
+hg_status hg__region_find(hg_tape *tape, const char *taken, int32_t last, struct hg__region *region)
 {
 	struct hg__region_layer layer[HG__SMALL_LAYERS];
 	*region = (struct hg__region){.kept = -1};
-	int count = 0;
+	int count = 0, matrices = 0;
 	for (int32_t k = last; k >= 0 && count < HG__SMALL_LAYERS;) {
 		struct hg__spmm_attr spmm;
 		hg_graph *graph = NULL;
@@ -226,7 +304,8 @@ hg_status hg__region_find(hg_tape *tape, const char *taken, int32_t last,
 			break;
 		HG__TRY(is_batch(graph, &spmm, &batch));
 		const int width = width_with(tape, &layer[count], region->width);
-		if (!batch || count >= most_layers(tape, width))
+		matrices += reads(&layer[count]);
+		if (!batch || matrices > most_matrices(tape, width))
 			break;
 		if (count && (graph != region->graph || spmm.norm != region->spmm.norm ||
 		              spmm.alpha != region->spmm.alpha))
@@ -234,7 +313,8 @@ hg_status hg__region_find(hg_tape *tape, const char *taken, int32_t last,
 		region->graph = graph;
 		region->spmm = spmm;
 		region->width = width;
-		layer[count].stored = !count || tape->recording.value[node_of(tape, k)->out].uses > 1;
+		layer[count].stored =
+		    !count || tape->recording.value[node_of(tape, k)->out].uses > reads(&layer[count - 1]);
 		k = maker_of_input(tape, &layer[count++]);
 	}
 	while (count && !is_whole(tape, &layer[count - 1]))

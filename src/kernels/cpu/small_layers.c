@@ -1,6 +1,7 @@
 /* Several layers of graph convolution at once (kernels/small_layers.h). A thread takes a bin
- * through all layers, so what lies between them stays in its caches: at a width of 32 two matrices
- * of 6 kB and a W of 4 kB, which the first level holds, and at 64 two of 12 kB and a W of 16 kB.
+ * through all layers, so what lies between them stays in its caches: at a width of 32 three
+ * matrices of 6 kB and a W of 4 kB, which the first level holds, and at 64 three of 12 kB and a W
+ * of 16 kB.
  *
  * `kept` is not written: backward computes the layers again and draws the same words. */
 #include "kernels/cpu/small_layers.h"
@@ -12,13 +13,17 @@ size_t HG__CPU(small_layers_workspace)(const hg_context *ctx, const struct hg__s
 }
 
 HG__INLINE void bin_forward(int width, const struct hg__small_job *job,
-                            const struct hg__small_bin *bin, float *h, float *t, uint32_t *word)
+                            const struct hg__small_bin *bin, float *h, float *next, float *t,
+                            uint32_t *word)
 {
 	const struct hg__small_layers_args *a = job->a;
 	hg__small_values(a, &a->csr, 0, bin, job->value);
 	hg__small_load(width, bin, &a->x, h);
 	for (int l = 0; l < a->layers; l++) {
-		hg__small_forward(width, 1, job, l, bin, h, t, word, h);
+		float *const input = h;
+		hg__small_forward(width, 1, job, l, bin, input, t, word, next);
+		h = next;
+		next = input;
 		if (a->layer[l].y.data)
 			hg__small_put(width, bin, &a->layer[l].y, h);
 	}
@@ -26,12 +31,13 @@ HG__INLINE void bin_forward(int width, const struct hg__small_job *job,
 
 static void one_bin(const struct hg__small_job *job, const struct hg__small_bin *bin)
 {
-	float h[HG__SMALL_TILE(HG__SMALL_WIDTH)], t[HG__SMALL_TILE(HG__SMALL_WIDTH)];
+	float h[HG__SMALL_TILE(HG__SMALL_WIDTH)], next[HG__SMALL_TILE(HG__SMALL_WIDTH)],
+	    t[HG__SMALL_TILE(HG__SMALL_WIDTH)];
 	uint32_t word[HG__SMALL_WORDS(HG__SMALL_WIDTH)];
 	if (job->width == 32)
-		bin_forward(32, job, bin, h, t, word);
+		bin_forward(32, job, bin, h, next, t, word);
 	else
-		bin_forward(HG__SMALL_WIDTH, job, bin, h, t, word);
+		bin_forward(HG__SMALL_WIDTH, job, bin, h, next, t, word);
 }
 
 hg_status HG__CPU(small_layers)(hg_context *ctx, const struct hg__small_layers_args *a)

@@ -31,7 +31,8 @@ enum { HG__SMALL_VECTORS = 32 / HG__LANES };
 struct hg__small_job {
 	const struct hg__small_layers_args *a;
 	int width;
-	float *w, *b; /* [layers, width, width] and [layers, width]: of each layer, then zeros */
+	int first[HG__SMALL_LAYERS]; /* the number of each layer's W; that of its W_self is the next */
+	float *w, *b; /* [matrices, width, width] and [layers, width]: of each, then zeros */
 	float *value; /* [m] A of each entry of csr */
 	struct hg__cpu_act_drop end[HG__SMALL_LAYERS]; /* of each layer */
 };
@@ -229,8 +230,8 @@ HG__INLINE hg__i16 hg__small_end(int width, const struct hg__cpu_act_drop *end, 
 
 /* ---- a layer ---- */
 
-/* out = layer l of h. t, word: scratch memory, a tile and HG__SMALL_WORDS(width). checks is a
- * constant at every call: whether overflow is flagged. */
+/* out = layer l of h, which is another tile. t, word: scratch memory, a tile and
+ * HG__SMALL_WORDS(width). checks is a constant at every call: whether overflow is flagged. */
 HG__INLINE void hg__small_forward(int width, int checks, const struct hg__small_job *job, int l,
                                   const struct hg__small_bin *bin, const float *h, float *t,
                                   uint32_t *word, float *out)
@@ -238,7 +239,7 @@ HG__INLINE void hg__small_forward(int width, int checks, const struct hg__small_
 	const struct hg__small_layers_args *a = job->a;
 	const struct hg__small_layer *layer = &a->layer[l];
 	const int depth = (int)layer->w.rows;
-	const float *w = job->w + l * width * width;
+	const float *w = job->w + job->first[l] * width * width;
 	hg__i16 inner;
 	if (layer->aggregate_first) {
 		hg__small_aggregate(width, &a->csr, job->value, bin, h, t);
@@ -249,6 +250,8 @@ HG__INLINE void hg__small_forward(int width, int checks, const struct hg__small_
 		inner = hg__small_narrow_tile(width, bin, t);
 		hg__small_aggregate(width, &a->csr, job->value, bin, t, out);
 	}
+	if (hg__small_has_self(layer))
+		hg__small_multiply(width, 1, h, width, 1, w + width * width, depth, bin->whole, out);
 	const hg__i16 result = hg__small_end(width, &job->end[l], job->b + l * width, bin, word, out);
 	if (checks) {
 		hg__small_raise(&layer->inner, inner);
@@ -262,7 +265,15 @@ HG__INLINE void hg__small_forward(int width, int checks, const struct hg__small_
 HG__INLINE size_t hg__small_job_bytes(const struct hg__small_layers_args *a)
 {
 	const int width = hg__small_width_of(a);
-	return hg__small_bytes((int64_t)a->layers * (width + 1) * width) + hg__small_bytes(a->csr.m);
+	return hg__small_bytes((hg__small_matrices(a) * width + a->layers) * width) +
+	       hg__small_bytes(a->csr.m);
+}
+
+/* W or W_self, with zeros behind its rows and columns, to `out`. */
+HG__INLINE void hg__small_load_matrix(int width, const struct hg__mat *w, float *out)
+{
+	for (int k = 0; k < w->rows; k++)
+		hg__small_load_row(width, w, k, out + k * width);
 }
 
 /* Fills a job, of which memory [hg__small_job_bytes] becomes a part. The operands are widened once
@@ -270,17 +281,20 @@ HG__INLINE size_t hg__small_job_bytes(const struct hg__small_layers_args *a)
 HG__INLINE void hg__small_open(struct hg__small_job *job, const struct hg__small_layers_args *a,
                                void *memory)
 {
-	const int width = hg__small_width_of(a);
+	const int width = hg__small_width_of(a), matrices = hg__small_matrices(a), of_w = width * width;
+	int first = 0;
 	job->a = a;
 	job->width = width;
 	job->w = memory;
-	job->b = job->w + a->layers * width * width;
+	job->b = job->w + matrices * of_w;
 	job->value = job->b + a->layers * width;
-	memset(job->w, 0, (size_t)(a->layers * (width + 1) * width) * sizeof(float));
+	memset(job->w, 0, (size_t)(matrices * of_w + a->layers * width) * sizeof(float));
 	for (int l = 0; l < a->layers; l++) {
 		const struct hg__small_layer *layer = &a->layer[l];
-		for (int k = 0; k < layer->w.rows; k++)
-			hg__small_load_row(width, &layer->w, k, job->w + (l * width + k) * width);
+		job->first[l] = first;
+		hg__small_load_matrix(width, &layer->w, job->w + first++ * of_w);
+		if (hg__small_has_self(layer))
+			hg__small_load_matrix(width, &layer->w_self, job->w + first++ * of_w);
 		if (layer->b.data)
 			hg__small_load_row(width, &layer->b, 0, job->b + l * width);
 		job->end[l] = hg__act_drop_of(&layer->act_drop, layer->w.cols);

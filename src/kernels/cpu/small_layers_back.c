@@ -25,23 +25,24 @@ static int64_t chunk_bins(const struct hg__bins *bins)
 
 /* The memory of a thread. */
 struct scratch {
-	float *t, *g, *h; /* a tile, a tile, and [layers + 1] tiles: H_0 .. H_layers */
-	uint32_t *word;   /* [HG__SMALL_WORDS] */
+	float *t, *dz, *g, *h; /* three tiles, and [layers + 1] tiles: H_0 .. H_layers */
+	uint32_t *word;        /* [HG__SMALL_WORDS] */
 };
 
 static size_t scratch_bytes(int layers, int width)
 {
-	return (size_t)((layers + 3) * HG__SMALL_TILE(width) + HG__SMALL_WORDS(width)) * sizeof(float);
+	return (size_t)((layers + 4) * HG__SMALL_TILE(width) + HG__SMALL_WORDS(width)) * sizeof(float);
 }
 
 static struct scratch scratch_at(char *memory, int layers, int width)
 {
-	float *t = (float *)(void *)memory, *g = t + HG__SMALL_TILE(width),
-	      *h = g + HG__SMALL_TILE(width), *end = h + (layers + 1) * HG__SMALL_TILE(width);
-	return (struct scratch){t, g, h, (uint32_t *)(void *)end};
+	float *t = (float *)(void *)memory, *dz = t + HG__SMALL_TILE(width),
+	      *g = dz + HG__SMALL_TILE(width), *h = g + HG__SMALL_TILE(width),
+	      *end = h + (layers + 1) * HG__SMALL_TILE(width);
+	return (struct scratch){t, dz, g, h, (uint32_t *)(void *)end};
 }
 
-/* The sums of a layer: dW, and db as one more row of it. */
+/* The sums of a matrix: dW or dW_self, and db as one more row of dW. */
 static int sums(int width)
 {
 	return (width + 1) * width;
@@ -51,9 +52,10 @@ struct back {
 	const struct hg__small_layers_back_args *a;
 	struct hg__small_job job;
 	int64_t chunk, chunks;
-	float *w_t;     /* [layers, width, width] the transpose of each W */
+	int matrices;
+	float *w_t;     /* [matrices, width, width] the transpose of each W and W_self */
 	float *value_t; /* [m] A of each entry of csr_t */
-	float *sum;     /* [chunks, layers, sums(width)] */
+	float *sum;     /* [chunks, matrices, sums(width)] */
 	char *scratch;  /* [threads] */
 };
 
@@ -64,13 +66,14 @@ struct back {
 static size_t divide(const hg_context *ctx, const struct hg__small_layers_back_args *a, char *base,
                      struct back *b)
 {
-	const int layers = a->of.layers, width = hg__small_width_of(&a->of);
+	const int matrices = hg__small_matrices(&a->of), width = hg__small_width_of(&a->of);
 	const int64_t chunks = hg__ceil_div(a->of.bins->bins, chunk_bins(a->of.bins));
 	const size_t w_t = hg__small_job_bytes(&a->of),
-	             value_t = w_t + hg__small_bytes(layers * width * width),
+	             value_t = w_t + hg__small_bytes(matrices * width * width),
 	             sum = value_t + hg__small_bytes(a->csr_t.m),
-	             scratch = sum + hg__small_bytes(chunks * layers * sums(width));
+	             scratch = sum + hg__small_bytes(chunks * matrices * sums(width));
 	if (base) {
+		b->matrices = matrices;
 		b->chunk = chunk_bins(a->of.bins);
 		b->chunks = chunks;
 		b->w_t = (float *)(void *)(base + w_t);
@@ -78,7 +81,7 @@ static size_t divide(const hg_context *ctx, const struct hg__small_layers_back_a
 		b->sum = (float *)(void *)(base + sum);
 		b->scratch = base + scratch;
 	}
-	return scratch + (size_t)ctx->threads * scratch_bytes(layers, width);
+	return scratch + (size_t)ctx->threads * scratch_bytes(a->of.layers, width);
 }
 
 size_t HG__CPU(small_layers_back_workspace)(const hg_context *ctx,
@@ -90,9 +93,9 @@ size_t HG__CPU(small_layers_back_workspace)(const hg_context *ctx,
 static void transpose_weights(struct back *b)
 {
 	const int width = b->job.width;
-	for (int l = 0; l < b->a->of.layers; l++) {
-		const float *w = b->job.w + l * width * width;
-		float *to = b->w_t + l * width * width;
+	for (int i = 0; i < b->matrices; i++) {
+		const float *w = b->job.w + i * width * width;
+		float *to = b->w_t + i * width * width;
 		for (int r = 0; r < width; r++)
 			for (int c = 0; c < width; c++)
 				to[c * width + r] = w[r * width + c];
@@ -129,9 +132,14 @@ HG__INLINE void layer_back(int width, const struct back *b, const struct hg__sma
 {
 	const struct hg__small_layer *layer = &b->a->of.layer[l];
 	const float *h = s->h + l * HG__SMALL_TILE(width);
-	const int in = (int)layer->w.rows, out = (int)layer->w.cols;
+	const float *w_t = b->w_t + b->job.first[l] * width * width;
+	float *sum_self = sum + sums(width);
+	const int in = (int)layer->w.rows, out = (int)layer->w.cols,
+	          has_self = hg__small_has_self(layer);
 	end_back(width, &b->job.end[l], bin, h + HG__SMALL_TILE(width), s->g, sum + width * width);
 	const int last = l == 0 && !b->a->dx.data;
+	if (has_self && layer->dw_self.data)
+		hg__small_multiply(width, 1, h, 1, width, s->g, bin->rows, in, sum_self);
 	if (last && !layer->dw.data)
 		return;
 	hg__small_aggregate(width, &b->a->csr_t, b->value_t, bin, s->g, s->t);
@@ -140,7 +148,12 @@ HG__INLINE void layer_back(int width, const struct back *b, const struct hg__sma
 		hg__small_multiply(width, 1, h, 1, width, s->t, bin->rows, in, sum);
 	if (last)
 		return;
-	hg__small_multiply(width, 0, s->t, width, 1, b->w_t + l * width * width, out, bin->whole, s->g);
+	float *const dz = s->g;
+	s->g = s->dz;
+	s->dz = dz;
+	hg__small_multiply(width, 0, s->t, width, 1, w_t, out, bin->whole, s->g);
+	if (has_self)
+		hg__small_multiply(width, 1, dz, width, 1, w_t + width * width, out, bin->whole, s->g);
 	hg__small_narrow_tile(width, bin, s->g);
 }
 
@@ -153,7 +166,7 @@ HG__INLINE void add_gradient(int width, const struct hg__small_bin *bin, const s
 		hg__vstore(s->g + i, hg__vround_half(hg__vload(s->g + i) + hg__vload(s->t + i)));
 }
 
-/* sum [layers, sums(width)]: those of the chunk. */
+/* sum [matrices, sums(width)]: those of the chunk. */
 HG__INLINE void bin_back(int width, const struct back *b, const struct hg__small_bin *bin,
                          float *sum, struct scratch *s)
 {
@@ -168,7 +181,7 @@ HG__INLINE void bin_back(int width, const struct back *b, const struct hg__small
 	for (int l = of->layers - 1; l >= 0; l--) {
 		if (of->layer[l].dy.data)
 			add_gradient(width, bin, &of->layer[l].dy, s);
-		layer_back(width, b, bin, l, sum + l * sums(width), s);
+		layer_back(width, b, bin, l, sum + b->job.first[l] * sums(width), s);
 	}
 	if (b->a->dx.data)
 		hg__small_put(width, bin, &b->a->dx, s->g);
@@ -179,11 +192,11 @@ HG__INLINE void bin_back(int width, const struct back *b, const struct hg__small
 HG__INLINE void chunk_back(int width, const struct back *b, int64_t chunk)
 {
 	const struct hg__small_layers_args *of = &b->a->of;
-	float *sum = b->sum + chunk * of->layers * sums(width);
+	float *sum = b->sum + chunk * b->matrices * sums(width);
 	struct scratch own =
 	    scratch_at(b->scratch + (size_t)omp_get_thread_num() * scratch_bytes(of->layers, width),
 	               of->layers, width);
-	memset(sum, 0, (size_t)(of->layers * sums(width)) * sizeof(float));
+	memset(sum, 0, (size_t)(b->matrices * sums(width)) * sizeof(float));
 	for (int64_t k = chunk * b->chunk; k < hg__min((chunk + 1) * b->chunk, of->bins->bins); k++) {
 		const struct hg__small_bin bin = hg__small_bin_of(of->bins, k);
 		if (bin.rows > 0)
@@ -191,14 +204,14 @@ HG__INLINE void chunk_back(int width, const struct back *b, int64_t chunk)
 	}
 }
 
-/* Row `row` of layer l's sums, added over the chunks, to row `to` of m, if that is present. */
-static void add_row(const struct back *b, int l, int row, const struct hg__mat *m, int to)
+/* Row `row` of matrix i's sums, added over the chunks, to row `to` of m, if that is present. */
+static void add_row(const struct back *b, int i, int row, const struct hg__mat *m, int to)
 {
 	const int width = b->job.width;
 	for (int c = 0; m->data && c < m->cols; c += HG__LANES) {
 		hg__v16 sum = {0};
 		for (int64_t k = 0; k < b->chunks; k++)
-			sum += hg__vload(b->sum + (k * b->a->of.layers + l) * sums(width) + row * width + c);
+			sum += hg__vload(b->sum + (k * b->matrices + i) * sums(width) + row * width + c);
 		hg__lanes_put(m, to, c, sum);
 	}
 }
@@ -206,9 +219,13 @@ static void add_row(const struct back *b, int l, int row, const struct hg__mat *
 static void add_chunks(const struct back *b, int l)
 {
 	const struct hg__small_layer *layer = &b->a->of.layer[l];
-	for (int row = 0; row < layer->w.rows; row++)
-		add_row(b, l, row, &layer->dw, row);
-	add_row(b, l, b->job.width, &layer->db, 0);
+	const int i = b->job.first[l];
+	for (int row = 0; row < layer->w.rows; row++) {
+		add_row(b, i, row, &layer->dw, row);
+		if (hg__small_has_self(layer))
+			add_row(b, i + 1, row, &layer->dw_self, row);
+	}
+	add_row(b, i, b->job.width, &layer->db, 0);
 }
 
 hg_status HG__CPU(small_layers_back)(hg_context *ctx, const struct hg__small_layers_back_args *a)

@@ -451,7 +451,7 @@ static constexpr struct hg__backend make_backend()
 	b.name = "cuda";
 	b.wants_parts = 1;
 	b.wants_dense = 1;
-	b.small_layers_most = hg__cuda_small_layers_most;
+	b.small_matrices_most = hg__cuda_small_matrices_most;
 	b.takes_norms = hg__cuda_takes_norms;
 	b.open = open_context;
 	b.close = close_context;

@@ -25,5 +25,15 @@ template <bool FLIPPED = false> static __device__ inline uint4 load_matrices(uns
 		             : "memory");
 	return m;
 }
+/* Two of them. Lanes 0 to 15 have the addresses of the rows. */
+static __device__ inline uint2 load_two_matrices(unsigned address)
+{
+	uint2 m;
+	asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+	             : "=r"(m.x), "=r"(m.y)
+	             : "r"(address)
+	             : "memory");
+	return m;
+}
 
 #endif

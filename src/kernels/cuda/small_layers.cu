@@ -27,14 +27,14 @@ struct forward_args {
 	unsigned long long *word;
 };
 
-template <int WIDE, bool GUARDS>
+template <int WIDE, bool GUARDS, bool SELVES>
 __global__ void __launch_bounds__(THREADS, blocks_at_once(WIDE))
     forward_kernel(const __grid_constant__ forward_args g)
 {
 	extern __shared__ __align__(16) unsigned char memory[];
 	const int warp = static_cast<int>(threadIdx.x / 32), blocks = static_cast<int>(gridDim.x);
 	__half *w = reinterpret_cast<__half *>(memory);
-	float4 *b = reinterpret_cast<float4 *>(w + g.all.count * weights<WIDE>::HALVES);
+	float4 *b = reinterpret_cast<float4 *>(w + g.all.matrices * weights<WIDE>::HALVES);
 	__half *strip = reinterpret_cast<__half *>(
 	    reinterpret_cast<unsigned char *>(b + g.all.count * weights<WIDE>::BIASES) +
 	    warp * STRIP_BYTES);
@@ -54,23 +54,26 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once(WIDE))
 			const struct kept<WIDE> keep = {
 				kept_at<WIDE>(g.kept, g.all, k, l), false, step
 			};
-			run_any<GUARDS>(g.all.of[l], a, w + l * weights<WIDE>::HALVES,
-			                b + l * weights<WIDE>::BIASES, bin, keep, g.word, h);
 			const struct layer &of = g.all.of[l];
+			run_any<GUARDS, SELVES>(of, a, w + of.w * weights<WIDE>::HALVES,
+			                        b + l * weights<WIDE>::BIASES, bin, keep, g.word, h);
 			if (of.y)
 				store_bin(rows_of(of.y, of.y_ld, of.out), bin, h);
 		}
 	}
 }
 
+template <int WIDE, bool GUARDS> const void *kernel_of(const struct layers &all)
+{
+	return has_selves(all) ? reinterpret_cast<const void *>(forward_kernel<WIDE, GUARDS, true>)
+	                       : reinterpret_cast<const void *>(forward_kernel<WIDE, GUARDS, false>);
+}
 template <int WIDE> hg_status run(hg_context *ctx, const struct forward_args &g)
 {
 	constexpr int BLOCKS = MULTIPROCESSORS * blocks_at_once(WIDE);
 	const unsigned blocks = static_cast<unsigned>(g.bins < BLOCKS ? g.bins : BLOCKS);
-	const void *kernel = g.word ? reinterpret_cast<const void *>(forward_kernel<WIDE, true>)
-	                            : reinterpret_cast<const void *>(forward_kernel<WIDE, false>);
-	const size_t shared =
-	    static_cast<size_t>(g.all.count) * weights<WIDE>::BYTES + WARPS * STRIP_BYTES;
+	const void *kernel = g.word ? kernel_of<WIDE, true>(g.all) : kernel_of<WIDE, false>(g.all);
+	const size_t shared = weights<WIDE>::bytes(g.all) + WARPS * STRIP_BYTES;
 	struct forward_args copy = g;
 	void *args[] = {&copy};
 	HG__CUDA(ctx, "small_layers",

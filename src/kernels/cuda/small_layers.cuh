@@ -21,6 +21,18 @@ namespace small
 
 /* ---- host side ---- */
 
+static inline struct matrix matrix_of(const struct hg__mat &w, const struct hg__mat &dw)
+{
+	struct matrix to = {};
+	to.w = data_of<__half>(w);
+	to.dw = data_of<float>(dw);
+	to.w_ld = static_cast<int32_t>(w.ld);
+	to.dw_ld = static_cast<int32_t>(dw.ld);
+	to.in = static_cast<int8_t>(w.rows);
+	to.out = static_cast<int8_t>(w.cols);
+	to.eights = w.ld % 8 == 0 && reinterpret_cast<uintptr_t>(w.data) % 16 == 0;
+	return to;
+}
 static inline struct layers layers_of(const struct hg__small_layers_args *a)
 {
 	struct layers all = {};
@@ -29,28 +41,32 @@ static inline struct layers layers_of(const struct hg__small_layers_args *a)
 		const struct hg__small_layer &from = a->layer[l];
 		const struct hg__act_drop &end = from.act_drop;
 		struct layer &to = all.of[l];
-		to.w = data_of<__half>(from.w);
+		to.w = static_cast<int8_t>(all.matrices);
+		to.has_self = hg__small_has_self(&from);
+		all.matrix[all.matrices] = matrix_of(from.w, from.dw);
+		all.matrix[all.matrices++].db = data_of<float>(from.db);
+		if (to.has_self)
+			all.matrix[all.matrices++] = matrix_of(from.w_self, from.dw_self);
 		to.b = data_of<__half>(from.b);
-		to.dw = data_of<float>(from.dw);
-		to.db = data_of<float>(from.db);
 		to.y = data_of<__half>(from.y);
 		to.dy = data_of<__half>(from.dy);
 		to.key = end.key;
-		to.w_ld = static_cast<int32_t>(from.w.ld);
-		to.dw_ld = static_cast<int32_t>(from.dw.ld);
 		to.y_ld = static_cast<int32_t>(from.y.ld);
 		to.dy_ld = static_cast<int32_t>(from.dy.ld);
 		to.threshold = end.p > 0.0f ? hg__rng_threshold(end.p) : 0;
 		to.scale = end.p > 0.0f ? 1.0f / (1.0f - end.p) : 1.0f;
 		to.inner = from.inner.word ? from.inner.node : -1;
 		to.result = from.result.word ? from.result.node : -1;
-		to.in = static_cast<int8_t>(from.w.rows);
 		to.out = static_cast<int8_t>(from.w.cols);
-		to.eights = from.w.ld % 8 == 0 && reinterpret_cast<uintptr_t>(from.w.data) % 16 == 0;
 		to.ending = static_cast<int8_t>(end.p > 0.0f ? DROP : end.act ? RELU : PLAIN);
 		to.aggregate_first = from.aggregate_first != 0;
 	}
 	return all;
+}
+/* Does a layer have a W_self? */
+static inline bool has_selves(const struct layers &all)
+{
+	return all.matrices > all.count;
 }
 static inline struct rows rows_of(const struct hg__mat &m)
 {
@@ -118,16 +134,15 @@ static __device__ inline void aggregate_tile(const struct adjacency &a,
 		for (int f = 0; f < 2 * WIDE; f++)
 			multiply(c[f], a.at[tile][u], t.at[f / 2][u][f % 2][0], t.at[f / 2][u][f % 2][1]);
 }
-/* Adds one row tile of T W, by node. */
+/* Adds T W of a row tile of T, by node. */
 template <int WIDE>
-static __device__ inline void product_tile(const struct by_node<WIDE> &t, const __half *w, int tile,
+static __device__ inline void product_tile(const unsigned (&t)[WIDE][2][2], const __half *w,
                                            float (&c)[2 * WIDE][4])
 {
 	const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
 	for (int k = 0; k < WIDE; k++) {
-		const uint4 a = make_uint4(t.at[tile][k][0][0], t.at[tile][k][1][0], t.at[tile][k][0][1],
-		                           t.at[tile][k][1][1]);
+		const uint4 a = make_uint4(t[k][0][0], t[k][1][0], t[k][0][1], t[k][1][1]);
 #pragma unroll
 		for (int f = 0; f < 2 * WIDE; f += 2) {
 			const uint4 b = load_matrices<true>(
@@ -165,17 +180,24 @@ static __device__ inline void look(const unsigned (&x)[A][B][2][2], unsigned &mo
 		    : "r"(most), "r"(POSITIVE ? pair : pair & 0x7fff7fffu));
 	}
 }
-/* A T without an end: for the gradient and for a layer that aggregates first. */
+/* A T without an end, for the gradient and for a layer that aggregates first: a row tile, and all
+ * of them. */
+template <int WIDE>
+static __device__ inline void aggregate_alone(const struct adjacency &a,
+                                              const struct by_feature<WIDE> &from, int tile,
+                                              unsigned (&to)[WIDE][2][2])
+{
+	float c[2 * WIDE][4] = {};
+	aggregate_tile(a, from, tile, c);
+	narrow_tile(c, to);
+}
 template <int WIDE>
 static __device__ inline void
 aggregate(const struct adjacency &a, const struct by_feature<WIDE> &from, struct by_node<WIDE> &to)
 {
 #pragma unroll
-	for (int t = 0; t < TILES; t++) {
-		float c[2 * WIDE][4] = {};
-		aggregate_tile(a, from, t, c);
-		narrow_tile(c, to.at[t]);
-	}
+	for (int t = 0; t < TILES; t++)
+		aggregate_alone(a, from, t, to.at[t]);
 }
 
 /* ---- device side: the end of a layer ---- */
@@ -253,9 +275,9 @@ static __device__ inline typename kept<WIDE>::bits *kept_at(void *all, const str
 	return all ? static_cast<typename kept<WIDE>::bits *>(all) + first : nullptr;
 }
 
-/* H' of one layer from H, in place. Relu comes with the narrowing, behind dropout, which does not
- * change a sign. */
-template <bool GUARDS, bool AGGREGATES, int ENDING, int WIDE>
+/* H' of one layer from H, in place: the sums of 16 nodes need no other rows of H but their own.
+ * Relu comes with the narrowing, behind dropout, which does not change a sign. */
+template <bool GUARDS, bool AGGREGATES, bool SELF, int ENDING, int WIDE>
 static __device__ inline void run_layer(const struct layer &of, const struct adjacency &a,
                                         const __half *w, const float4 *b, const struct bin &bin,
                                         const struct kept<WIDE> &kept, unsigned long long *word,
@@ -263,24 +285,35 @@ static __device__ inline void run_layer(const struct layer &of, const struct adj
 {
 	struct by_feature<WIDE> t;
 	unsigned inner = 0, result = 0;
-	if constexpr (AGGREGATES) {
+	if constexpr (AGGREGATES)
 		flip(h, t);
-		aggregate(a, t, h);
-	} else {
+	else
 		product(h, w, t);
-	}
-	if constexpr (GUARDS && AGGREGATES)
-		look(h.at, inner);
-	else if constexpr (GUARDS)
+	if constexpr (AGGREGATES && !SELF)
+		aggregate(a, t, h);
+	if constexpr (GUARDS && !AGGREGATES)
 		look(t.at, inner);
+	else if constexpr (GUARDS && !SELF)
+		look(h.at, inner);
 #pragma unroll
 	for (int i = 0; i < TILES; i++) {
 		float c[2 * WIDE][4];
-		begin_tile(b, c);
-		if constexpr (AGGREGATES)
-			product_tile(h, w, i, c);
-		else
-			aggregate_tile(a, t, i, c);
+		if constexpr (AGGREGATES && SELF) {
+			unsigned sums[1][WIDE][2][2];
+			aggregate_alone(a, t, i, sums[0]);
+			if constexpr (GUARDS)
+				look(sums, inner);
+			begin_tile(b, c);
+			product_tile(sums[0], w, c);
+		} else {
+			begin_tile(b, c);
+			if constexpr (AGGREGATES)
+				product_tile(h.at[i], w, c);
+			else
+				aggregate_tile(a, t, i, c);
+		}
+		if constexpr (SELF)
+			product_tile(h.at[i], w + weights<WIDE>::HALVES, c);
 		if constexpr (ENDING == DROP)
 			drop_tile(of.scale, kept.tile(of, bin, i), c);
 		narrow_tile<ENDING != PLAIN>(c, h.at[i]);
@@ -294,23 +327,33 @@ static __device__ inline void run_layer(const struct layer &of, const struct adj
 	}
 }
 /* The same with the kinds of the layer found at run time. All lanes take one branch. */
-template <bool GUARDS, bool AGGREGATES, typename... Args>
+template <bool GUARDS, bool AGGREGATES, bool SELF, typename... Args>
 static __device__ inline void run_ending(const struct layer &of, Args &&...args)
 {
 	if (of.ending == RELU)
-		run_layer<GUARDS, AGGREGATES, RELU>(of, static_cast<Args &&>(args)...);
+		run_layer<GUARDS, AGGREGATES, SELF, RELU>(of, static_cast<Args &&>(args)...);
 	else if (of.ending == DROP)
-		run_layer<GUARDS, AGGREGATES, DROP>(of, static_cast<Args &&>(args)...);
+		run_layer<GUARDS, AGGREGATES, SELF, DROP>(of, static_cast<Args &&>(args)...);
 	else
-		run_layer<GUARDS, AGGREGATES, PLAIN>(of, static_cast<Args &&>(args)...);
+		run_layer<GUARDS, AGGREGATES, SELF, PLAIN>(of, static_cast<Args &&>(args)...);
 }
-template <bool GUARDS, typename... Args>
-static __device__ inline void run_any(const struct layer &of, Args &&...args)
+template <bool GUARDS, bool SELF, typename... Args>
+static __device__ inline void run_order(const struct layer &of, Args &&...args)
 {
 	if (of.aggregate_first)
-		run_ending<GUARDS, true>(of, static_cast<Args &&>(args)...);
+		run_ending<GUARDS, true, SELF>(of, static_cast<Args &&>(args)...);
 	else
-		run_ending<GUARDS, false>(of, static_cast<Args &&>(args)...);
+		run_ending<GUARDS, false, SELF>(of, static_cast<Args &&>(args)...);
+}
+/* SELVES: some layers have a W_self. Kernels without are compiled alone, because the others need
+ * more registers. */
+template <bool GUARDS, bool SELVES, typename... Args>
+static __device__ inline void run_any(const struct layer &of, Args &&...args)
+{
+	if (SELVES && of.has_self)
+		run_order<GUARDS, SELVES>(of, static_cast<Args &&>(args)...);
+	else
+		run_order<GUARDS, false>(of, static_cast<Args &&>(args)...);
 }
 
 } // namespace small

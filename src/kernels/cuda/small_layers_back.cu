@@ -40,7 +40,7 @@ struct back_args {
 	struct rows x, dx;
 	void *kept;
 	uint4 *saved;   /* [block][warp][layer][piece][lane] */
-	float *partial; /* [block][layer][FLOATS of struct gradient] */
+	float *partial; /* [block][matrix][FLOATS of struct gradient] */
 };
 
 /* ---- saved layer inputs ---- */
@@ -144,26 +144,51 @@ __device__ void differentiate(const struct layer &of, const struct by_feature<WI
 	else if (of.ending == DROP)
 		differentiate<DROP>(of.scale, h, d);
 }
-/* dH = T W^T, by feature, and from it the dZ of the layer before, whose result is h and which ends
- * like this. */
-template <int ENDING, int WIDE>
-__device__ void through_weights(const struct by_node<WIDE> &t, const __half *w, float scale,
-                                const struct by_feature<WIDE> &h, struct by_feature<WIDE> &d)
+/* Rows by node as operand B: those of eight nodes and a feature tile, in registers or as save()
+ * left them. */
+template <int WIDE> struct rows_in_registers {
+	const struct by_node<WIDE> &rows;
+
+	__device__ uint2 at(int n, int k) const
+	{
+		return make_uint2(rows.at[n / 2][k][n % 2][0], rows.at[n / 2][k][n % 2][1]);
+	}
+};
+template <int WIDE> struct rows_in_memory {
+	unsigned rows;
+
+	__device__ uint2 at(int n, int k) const
+	{
+		return load_two_matrices(rows + static_cast<unsigned>((n / 2 * WIDE + k) * 512 +
+		                                                      n % 2 * 256 + threadIdx.x % 16 * 16));
+	}
+};
+/* dH = T W^T + dZ W_self^T, by feature, and from it the dZ of the layer before, whose result is h
+ * and which ends like this. z: the rows of dZ, or nothing, for T W^T alone. */
+template <int ENDING, int WIDE, typename Rows, typename... More>
+__device__ void through_weights(const __half *w, float scale, const struct by_feature<WIDE> &h,
+                                struct by_feature<WIDE> &d, const Rows &t, const More &...z)
 {
+	constexpr int MATRICES = 1 + sizeof...(z);
 	const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
 	for (int m = 0; m < WIDE; m++) {
-		uint4 a[WIDE];
+		uint4 a[MATRICES][WIDE];
 #pragma unroll
-		for (int k = 0; k < WIDE; k++)
-			a[k] = load_matrices(
-			    shared_address(w + weights<WIDE>::at(m * TILE + lane % 16, k * 2 + lane / 16)));
+		for (int i = 0; i < MATRICES * WIDE; i++)
+			a[i / WIDE][i % WIDE] = load_matrices(
+			    shared_address(w + i / WIDE * weights<WIDE>::HALVES +
+			                   weights<WIDE>::at(m * TILE + lane % 16, i % WIDE * 2 + lane / 16)));
 #pragma unroll
 		for (int n = 0; n < 2 * TILES; n++) {
 			float c[4] = {};
 #pragma unroll
-			for (int k = 0; k < WIDE; k++)
-				multiply(c, a[k], t.at[n / 2][k][n % 2][0], t.at[n / 2][k][n % 2][1]);
+			for (int k = 0; k < WIDE; k++) {
+				const uint2 b[MATRICES] = {t.at(n, k), z.at(n, k)...};
+#pragma unroll
+				for (int i = 0; i < MATRICES; i++)
+					multiply(c, a[i][k], b[i].x, b[i].y);
+			}
 #pragma unroll
 			for (int f = 0; f < 2; f++)
 				d.at[m][n / 2][f][n % 2] =
@@ -172,19 +197,19 @@ __device__ void through_weights(const struct by_node<WIDE> &t, const __half *w, 
 	}
 }
 /* From layer l. The layer before it is found by its number and not by a pointer, because a pointer
- * to parameters of the kernel is read like global memory. */
-template <int WIDE>
-__device__ void through_layer(const struct layers &all, int l, const struct by_node<WIDE> &t,
-                              const __half *w, const struct by_feature<WIDE> &h,
-                              struct by_feature<WIDE> &d)
+ * to parameters of the kernel is read like global memory. If that has a dy, its dH, not its dZ. */
+template <int WIDE, typename... Rows>
+__device__ void through_layer(const struct layers &all, int l, const __half *w,
+                              const struct by_feature<WIDE> &h, struct by_feature<WIDE> &d,
+                              const Rows &...rows)
 {
-	const int ending = l > 0 ? all.of[l - 1].ending : PLAIN;
+	const int ending = l > 0 && !all.of[l - 1].dy ? all.of[l - 1].ending : PLAIN;
 	if (ending == RELU)
-		through_weights<RELU>(t, w, 1.0f, h, d);
+		through_weights<RELU>(w, 1.0f, h, d, rows...);
 	else if (ending == DROP)
-		through_weights<DROP>(t, w, all.of[l - 1].scale, h, d);
+		through_weights<DROP>(w, all.of[l - 1].scale, h, d, rows...);
 	else
-		through_weights<PLAIN>(t, w, 1.0f, h, d);
+		through_weights<PLAIN>(w, 1.0f, h, d, rows...);
 }
 
 /* The gradient of a layer's result that does not come through the next layer. */
@@ -229,10 +254,30 @@ template <int WIDE> __device__ void leave_bias(const struct by_feature<WIDE> &dz
 			*reinterpret_cast<float2 *>(slot + CHUNK + f * 8 + lane * 2) =
 			    make_float2(db[f][0], db[f][1]);
 }
-/* Leaves chunk c of dW of one bin in the warp's slot: dW^T = T^T H. T has been saved, and its
- * transpose is an operand A. */
-template <int WIDE>
-__device__ void leave_weights(unsigned t, const struct by_feature<WIDE> &h, int c, float *slot)
+/* Transposed rows as operand A: those of a feature tile and a node tile, of T as it has been saved,
+ * or of dZ. */
+template <int WIDE> struct saved_rows {
+	unsigned rows;
+
+	__device__ uint4 at(int m, int k) const
+	{
+		return load_matrices<true>(
+		    rows + static_cast<unsigned>((k * WIDE + m) * 512 + threadIdx.x % 32 * 16));
+	}
+};
+template <int WIDE> struct own_rows {
+	const struct by_feature<WIDE> &rows;
+
+	__device__ uint4 at(int m, int k) const
+	{
+		const unsigned(&v)[2][2] = rows.at[m][k];
+		return make_uint4(v[0][0], v[1][0], v[0][1], v[1][1]);
+	}
+};
+/* Leaves chunk c of dW of one bin in the warp's slot: dW^T = T^T H, or dW_self^T = dZ^T H. */
+template <int WIDE, typename Rows>
+__device__ void leave_weights(const Rows &left, const struct by_feature<WIDE> &h, int c,
+                              float *slot)
 {
 	using of = gradient<WIDE>;
 	const int lane = static_cast<int>(threadIdx.x % 32);
@@ -241,16 +286,31 @@ __device__ void leave_weights(unsigned t, const struct by_feature<WIDE> &h, int 
 		float dw[2 * WIDE][4] = {};
 #pragma unroll
 		for (int k = 0; k < TILES; k++) {
-			const uint4 left = load_matrices<true>(
-			    t + static_cast<unsigned>((k * WIDE + c * of::TILES_OF + i) * 512 + lane * 16));
+			const uint4 a = left.at(c * of::TILES_OF + i, k);
 #pragma unroll
 			for (int f = 0; f < 2 * WIDE; f++)
-				multiply(dw[f], left, h.at[f / 2][k][f % 2][0], h.at[f / 2][k][f % 2][1]);
+				multiply(dw[f], a, h.at[f / 2][k][f % 2][0], h.at[f / 2][k][f % 2][1]);
 		}
 #pragma unroll
 		for (int f = 0; f < 2 * WIDE; f++)
 			*reinterpret_cast<float4 *>(slot + (i * of::EIGHTS + f) * 128 + lane * 4) =
 			    make_float4(dw[f][0], dw[f][1], dw[f][2], dw[f][3]);
+	}
+}
+/* The gradient of a whole matrix, with db = ones dZ. */
+template <int WIDE, typename Rows>
+__device__ void leave_matrix(const struct block_sums<WIDE> &sums, int matrix, int round, int &step,
+                             const struct by_feature<WIDE> &dz, const struct by_feature<WIDE> &h,
+                             const Rows &left)
+{
+	constexpr int CHUNKS = gradient<WIDE>::CHUNKS;
+#pragma unroll
+	for (int c = CHUNKS - 1; c >= 0; c--, step++) {
+		sums.add_before(step, matrix * CHUNKS + c, round);
+		if (c == CHUNKS - 1)
+			leave_bias(dz, sums.slot(step));
+		leave_weights(left, h, c, sums.slot(step));
+		sums.arrive(step);
 	}
 }
 
@@ -267,20 +327,22 @@ struct memory {
 };
 constexpr size_t BARRIER_BYTES = 16;
 
-template <int WIDE> size_t shared_bytes(int layers, int shared)
+/* of_weights: the bytes of all weights. */
+template <int WIDE> size_t shared_bytes(size_t of_weights, int shared)
 {
-	return static_cast<size_t>(layers) * weights<WIDE>::BYTES + WARPS * RING_BYTES<WIDE> +
+	return of_weights + WARPS * RING_BYTES<WIDE> +
 	       static_cast<size_t>(shared) * WARPS * STATE_BYTES<WIDE> +
 	       2 * WARPS * gradient<WIDE>::SLOT * sizeof(float) + BARRIER_BYTES;
 }
-template <int WIDE> __device__ struct memory divide(unsigned char *at, int layers, int shared)
+template <int WIDE>
+__device__ struct memory divide(unsigned char *at, const struct layers &all, int shared)
 {
 	const int warp = static_cast<int>(threadIdx.x / 32);
 	struct memory m;
 	m.w = reinterpret_cast<__half *>(at);
-	at += layers * weights<WIDE>::HALVES * sizeof(__half);
+	at += all.matrices * weights<WIDE>::HALVES * sizeof(__half);
 	m.b = reinterpret_cast<float4 *>(at);
-	at += layers * weights<WIDE>::BIASES * sizeof(float4);
+	at += all.count * weights<WIDE>::BIASES * sizeof(float4);
 	m.ring = shared_address(at + warp * RING_BYTES<WIDE>);
 	at += WARPS * RING_BYTES<WIDE>;
 	m.shared = shared_address(at + warp * STATE_BYTES<WIDE>);
@@ -308,7 +370,7 @@ __device__ bool is_in_shared(const struct back_args &g, int l)
 }
 
 /* Forward of one bin, once more. */
-template <int WIDE>
+template <int WIDE, bool SELVES>
 __device__ void recompute(const struct back_args &g, const struct memory &m, const struct bin &bin,
                           int k, const struct adjacency &a, struct by_node<WIDE> &h)
 {
@@ -321,19 +383,22 @@ __device__ void recompute(const struct back_args &g, const struct memory &m, con
 		const struct kept<WIDE> keep = {
 			kept_at<WIDE>(g.kept, g.all, k, l), true, 0
 		};
-		run_any<false>(g.all.of[l], a, m.w + l * weights<WIDE>::HALVES,
-		               m.b + l * weights<WIDE>::BIASES, bin, keep, nullptr, h);
+		run_any<false, SELVES>(g.all.of[l], a, m.w + g.all.of[l].w * weights<WIDE>::HALVES,
+		                       m.b + l * weights<WIDE>::BIASES, bin, keep, nullptr, h);
 	}
 }
 
 /* Backward of layer l from its dZ in d to the dZ of the layer before. */
-template <int WIDE>
+template <int WIDE, bool SELVES>
 __device__ void layer_back(const struct back_args &g, const struct memory &m,
                            const struct block_sums<WIDE> &sums, const struct adjacency &a,
                            const struct bin &bin, int l, int round, int &step,
                            struct by_feature<WIDE> &d)
 {
-	constexpr int CHUNKS = gradient<WIDE>::CHUNKS;
+	const int matrix = g.all.of[l].w;
+	const bool has_self = SELVES && g.all.of[l].has_self, goes_on = l > 0 || g.dx.data,
+	           fetches = l > 0 && !is_in_shared(g, l - 1);
+	const __half *w = m.w + matrix * weights<WIDE>::HALVES;
 	struct by_feature<WIDE> input;
 	struct by_node<WIDE> t;
 	aggregate(a, d, t);
@@ -341,37 +406,37 @@ __device__ void layer_back(const struct back_args &g, const struct memory &m,
 		fetch_wait();
 	restore(is_in_shared(g, l) ? shared_at<WIDE>(g, m, l) : m.ring, input);
 	save(t, m.ring);
-#pragma unroll
-	for (int c = CHUNKS - 1; c >= 0; c--, step++) {
-		sums.add_before(step, l * CHUNKS + c, round);
-		if (c == CHUNKS - 1)
-			leave_bias(d, sums.slot(step));
-		leave_weights(m.ring, input, c, sums.slot(step));
-		sums.arrive(step);
+	if (has_self)
+		leave_matrix(sums, matrix + 1, round, step, d, input, own_rows<WIDE>{d});
+	leave_matrix(sums, matrix, round, step, d, input, saved_rows<WIDE>{m.ring});
+	if (has_self && goes_on) {
+		/* T is read from memory, because registers have no room for it beside Z. */
+		flip(d, t);
+		through_layer(g.all, l, w, input, d, rows_in_memory<WIDE>{m.ring},
+		              rows_in_registers<WIDE>{t});
+		__syncwarp();
 	}
-	if (l > 0 && !is_in_shared(g, l - 1))
+	if (fetches)
 		fetch<WIDE>(saved_at<WIDE>(g, l - 1), m.ring);
-	const __half *w = m.w + l * weights<WIDE>::HALVES;
+	if (!has_self && goes_on)
+		through_layer(g.all, l, w, input, d, rows_in_registers<WIDE>{t});
 	if (l > 0 && g.all.of[l - 1].dy) {
-		through_weights<PLAIN>(t, w, 1.0f, input, d);
 		add_gradient(g.all.of[l - 1], bin, d);
 		differentiate(g.all.of[l - 1], input, d);
-	} else if (l > 0 || g.dx.data) {
-		through_layer(g.all, l, t, w, input, d);
 	}
 }
 
-template <int WIDE>
+template <int WIDE, bool SELVES>
 __global__ void __launch_bounds__(THREADS, 1) back_kernel(const __grid_constant__ back_args g)
 {
 	extern __shared__ __align__(16) unsigned char bytes[];
 	const int warp = static_cast<int>(threadIdx.x / 32), blocks = static_cast<int>(gridDim.x),
 	          block = static_cast<int>(blockIdx.x), layers = g.all.count;
-	const struct memory m = divide<WIDE>(bytes, layers, g.shared);
+	const struct memory m = divide<WIDE>(bytes, g.all, g.shared);
 	constexpr int FLOATS = gradient<WIDE>::FLOATS, CHUNKS = gradient<WIDE>::CHUNKS;
-	float *partial = g.partial + static_cast<int64_t>(block) * layers * FLOATS;
+	float *partial = g.partial + static_cast<int64_t>(block) * g.all.matrices * FLOATS;
 	const struct block_sums<WIDE> sums = {
-		m.slots, partial, m.barriers, layers *CHUNKS
+		m.slots, partial, m.barriers, g.all.matrices *CHUNKS
 	};
 	__half *strip = reinterpret_cast<__half *>(__cvta_shared_to_generic(m.ring));
 	after_previous();
@@ -394,7 +459,7 @@ __global__ void __launch_bounds__(THREADS, 1) back_kernel(const __grid_constant_
 		struct adjacency a;
 		load_bin(g.x, bin, h);
 		build_adjacency(g.a, bin, strip, a);
-		recompute(g, m, bin, k, a, h);
+		recompute<WIDE, SELVES>(g, m, bin, k, a, h);
 		if (!g.symmetric)
 			build_adjacency(g.back, bin, strip, a);
 		if (!is_in_shared(g, layers - 1))
@@ -411,7 +476,7 @@ __global__ void __launch_bounds__(THREADS, 1) back_kernel(const __grid_constant_
 		}
 #pragma unroll 1
 		for (int l = layers - 1; l >= 0; l--)
-			layer_back(g, m, sums, a, bin, l, round, step, d);
+			layer_back<WIDE, SELVES>(g, m, sums, a, bin, l, round, step, d);
 		if (g.dx.data) {
 			struct by_node<WIDE> dx;
 			flip(d, dx);
@@ -429,7 +494,7 @@ constexpr int PARTS = 16, ELEMENTS = 128;
 template <int WIDE> __device__ void store_gradient(const struct layers &all, int e, float sum)
 {
 	using from = gradient<WIDE>;
-	const struct layer &of = all.of[e / from::FLOATS];
+	const struct matrix &of = all.matrix[e / from::FLOATS];
 	const int i = e % from::FLOATS;
 	if (i >= from::WIDTH * from::WIDTH) {
 		const int col = i - from::WIDTH * from::WIDTH;
@@ -447,7 +512,7 @@ __global__ void __launch_bounds__(32 * PARTS)
 {
 	__shared__ float4 part[PARTS][32];
 	const int lane = static_cast<int>(threadIdx.x % 32), s = static_cast<int>(threadIdx.x / 32),
-	          total = all.count * gradient<WIDE>::FLOATS, each = (blocks + PARTS - 1) / PARTS,
+	          total = all.matrices * gradient<WIDE>::FLOATS, each = (blocks + PARTS - 1) / PARTS,
 	          e = (static_cast<int>(blockIdx.x) * 32 + lane) * 4,
 	          end = (s + 1) * each < blocks ? (s + 1) * each : blocks;
 	after_previous();
@@ -485,8 +550,8 @@ template <int WIDE> size_t saved_bytes(const struct hg__small_layers_args *a)
 template <int WIDE> size_t workspace_bytes(const struct hg__small_layers_args *a)
 {
 	return saved_bytes<WIDE>(a) + static_cast<size_t>(blocks_of(a)) *
-	                                  static_cast<size_t>(a->layers) * gradient<WIDE>::FLOATS *
-	                                  sizeof(float);
+	                                  static_cast<size_t>(hg__small_matrices(a)) *
+	                                  gradient<WIDE>::FLOATS * sizeof(float);
 }
 bool is_wide(const struct hg__small_layers_args *a)
 {
@@ -506,13 +571,16 @@ size_t most_shared(const hg_context *ctx)
 
 template <int WIDE> hg_status run_bins(hg_context *ctx, const struct back_args &g, int blocks)
 {
-	const void *kernel = reinterpret_cast<const void *>(back_kernel<WIDE>);
+	const void *kernel = has_selves(g.all)
+	                         ? reinterpret_cast<const void *>(back_kernel<WIDE, true>)
+	                         : reinterpret_cast<const void *>(back_kernel<WIDE, false>);
 	const size_t most = most_shared(ctx);
 	back_args copy = g;
 	void *args[] = {&copy};
-	while (copy.shared < g.all.count && shared_bytes<WIDE>(g.all.count, copy.shared + 1) <= most)
+	const size_t of_weights = weights<WIDE>::bytes(g.all);
+	while (copy.shared < g.all.count && shared_bytes<WIDE>(of_weights, copy.shared + 1) <= most)
 		copy.shared++;
-	const size_t shared = shared_bytes<WIDE>(g.all.count, copy.shared);
+	const size_t shared = shared_bytes<WIDE>(of_weights, copy.shared);
 	HG__CUDA(ctx, "small_layers_back",
 	         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
 	                              static_cast<int>(shared)));
@@ -525,7 +593,7 @@ template <int WIDE>
 hg_status run(hg_context *ctx, const struct hg__small_layers_args *of, struct back_args *g,
               void *workspace)
 {
-	const int blocks = blocks_of(of), elements = of->layers * gradient<WIDE>::FLOATS;
+	const int blocks = blocks_of(of), elements = g->all.matrices * gradient<WIDE>::FLOATS;
 	g->saved = static_cast<uint4 *>(workspace);
 	g->partial =
 	    reinterpret_cast<float *>(static_cast<unsigned char *>(workspace) + saved_bytes<WIDE>(of));
@@ -536,12 +604,14 @@ hg_status run(hg_context *ctx, const struct hg__small_layers_args *of, struct ba
 	              g->partial, blocks);
 }
 
-template <int WIDE> int most_layers(size_t most)
+/* A layer has one matrix or two. */
+template <int WIDE> int most_matrices(size_t most)
 {
-	int layers = 0;
-	while (layers < HG__SMALL_LAYERS && shared_bytes<WIDE>(layers + 1, 0) <= most)
-		layers++;
-	return layers;
+	int matrices = 0;
+	while (matrices < HG__SMALL_MATRICES &&
+	       shared_bytes<WIDE>(weights<WIDE>::bytes(matrices + 1, matrices + 1), 0) <= most)
+		matrices++;
+	return matrices;
 }
 
 } // namespace
@@ -572,8 +642,8 @@ size_t hg__cuda_small_layers_back_workspace(const hg_context *,
 }
 
 /* Backward needs more shared memory than forward. */
-int hg__cuda_small_layers_most(const hg_context *ctx, int width)
+int hg__cuda_small_matrices_most(const hg_context *ctx, int width)
 {
 	const size_t most = most_shared(ctx);
-	return width == 64 ? most_layers<4>(most) : most_layers<2>(most);
+	return width == 64 ? most_matrices<4>(most) : most_matrices<2>(most);
 }

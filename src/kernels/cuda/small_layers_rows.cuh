@@ -13,23 +13,32 @@ constexpr int WARPS = 8, THREADS = 32 * WARPS;
 
 /* One layer as the kernels read it. inner, result: nodes of the tape, -1: no check. */
 struct layer {
-	const __half *w, *b;
-	float *dw, *db;
+	const __half *b;
 	__half *y;
 	__half *dy;
 	uint64_t key;
-	int32_t w_ld, dw_ld, y_ld, dy_ld;
+	int32_t y_ld, dy_ld;
 	uint32_t threshold;
 	float scale; /* 1 / (1 - p) */
 	int32_t inner, result;
-	int8_t in, out, ending, aggregate_first;
-	bool eights; /* columns 8 k .. 8 k + 7 of w can be read at once */
+	int8_t w; /* the number of its W; with has_self W_self follows */
+	int8_t out, ending;
+	bool aggregate_first, has_self;
 };
 /* What ends a layer: nothing, relu, or relu and dropout. */
 enum ending { PLAIN, RELU, DROP };
+/* A weight matrix W, with which the gradient of the layer's bias is stored, or W_self. */
+struct matrix {
+	const __half *w;
+	float *dw, *db;
+	int32_t w_ld, dw_ld;
+	int8_t in, out;
+	bool eights; /* columns 8 k .. 8 k + 7 of w can be read at once */
+};
 struct layers {
 	struct layer of[HG__SMALL_LAYERS];
-	int count;
+	struct matrix matrix[HG__SMALL_MATRICES];
+	int count, matrices;
 };
 /* pairs: two neighbouring columns, the first one even, can be read at once. data NULL: absent. */
 struct rows {
@@ -141,7 +150,16 @@ template <int WIDE> struct weights {
 	static constexpr int WIDTH = WIDE * TILE, PITCH = WIDE == 4 ? WIDTH : WIDTH + 8,
 	                     HALVES = WIDTH * PITCH; /* of a matrix */
 	static constexpr int BIASES = WIDTH / 2;     /* float4 of a layer */
-	static constexpr size_t BYTES = HALVES * sizeof(__half) + BIASES * sizeof(float4);
+
+	static size_t bytes(const struct layers &of)
+	{
+		return bytes(of.matrices, of.count);
+	}
+	static size_t bytes(int matrices, int layers)
+	{
+		return static_cast<size_t>(matrices) * HALVES * sizeof(__half) +
+		       static_cast<size_t>(layers) * BIASES * sizeof(float4);
+	}
 
 	/* Columns 8 e .. 8 e + 7 of a row. */
 	static __device__ int at(int row, int e)
@@ -151,7 +169,7 @@ template <int WIDE> struct weights {
 };
 
 /* Columns col .. col + 7 of row `in` of a weight matrix, with zeros outside of it. */
-static __device__ inline uint4 load_eight(const struct layer &of, int in, int col)
+static __device__ inline uint4 load_eight(const struct matrix &of, int in, int col)
 {
 	const __half *row = of.w + in * of.w_ld + col;
 	if (in >= of.in || col >= of.out)
@@ -173,14 +191,14 @@ static __device__ inline void load_weights(const struct layers &all, __half *w, 
 {
 	using to = weights<WIDE>;
 	constexpr int EIGHTS = 2 * WIDE, OF_W = to::WIDTH * EIGHTS, AT_ONCE = 8;
-	const int tid = static_cast<int>(threadIdx.x), total = all.count * OF_W;
+	const int tid = static_cast<int>(threadIdx.x), total = all.matrices * OF_W;
 	for (int first = tid; first < total; first += THREADS * AT_ONCE) {
 		uint4 piece[AT_ONCE];
 #pragma unroll
 		for (int k = 0; k < AT_ONCE; k++) {
 			const int i = first + k * THREADS;
 			if (i < total)
-				piece[k] = load_eight(all.of[i / OF_W], i / EIGHTS % to::WIDTH, i % EIGHTS * 8);
+				piece[k] = load_eight(all.matrix[i / OF_W], i / EIGHTS % to::WIDTH, i % EIGHTS * 8);
 		}
 #pragma unroll
 		for (int k = 0; k < AT_ONCE; k++) {

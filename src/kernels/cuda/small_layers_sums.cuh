@@ -43,13 +43,13 @@ static __device__ inline void barrier_wait(unsigned barrier, int parity)
 #endif
 }
 
-/* The gradients of a layer are added up in chunks of CHUNK elements of dW, so that they fit in
+/* The gradients of a matrix are added up in chunks of CHUNK elements of dW, so that they fit in
  * shared memory also where rows have 64 columns. */
 constexpr int CHUNK = 1024;
 template <int WIDE> struct gradient {
 	static constexpr int WIDTH = WIDE * TILE, EIGHTS = 2 * WIDE;
 	static constexpr int CHUNKS = WIDTH * WIDTH / CHUNK, TILES_OF = WIDE / CHUNKS; /* of a chunk */
-	/* Floats of a layer: dW in the order of the products' results (place_of), then db. */
+	/* Floats of a matrix: dW in the order of the products' results (place_of), then db. */
 	static constexpr int FLOATS = WIDTH * WIDTH + WIDTH;
 	static constexpr int SLOT = CHUNK + WIDTH; /* of a warp: a chunk, and with the last one db */
 
@@ -61,14 +61,14 @@ template <int WIDE> struct gradient {
 	}
 };
 
-/* The sums of a block. A warp's slot holds what its bin added. Chunk c of layer l has the number
- * u = l CHUNKS + c, and backward goes from the last to the first. */
+/* The sums of a block. A warp's slot holds what its bin added. Chunk c of matrix m has the number
+ * u = m CHUNKS + c, and backward goes from the last to the first. */
 template <int WIDE> struct block_sums {
 	using of = gradient<WIDE>;
 	float *slots; /* shared: [2][WARPS][SLOT] */
 	float *partial;
 	unsigned barriers;
-	int chunks; /* of all layers */
+	int chunks; /* of all matrices */
 
 	__device__ float *slot(int step) const
 	{
@@ -84,9 +84,9 @@ template <int WIDE> struct block_sums {
 	__device__ void add(int step, int u, int round) const
 	{
 		static_assert(THREADS * 4 == CHUNK, "four elements of dW for each thread");
-		const int tid = static_cast<int>(threadIdx.x), l = u / of::CHUNKS, c = u % of::CHUNKS;
+		const int tid = static_cast<int>(threadIdx.x), m = u / of::CHUNKS, c = u % of::CHUNKS;
 		const float *from = slots + (step & 1) * WARPS * of::SLOT;
-		float *to = partial + l * of::FLOATS;
+		float *to = partial + m * of::FLOATS;
 		float4 *w = reinterpret_cast<float4 *>(to + c * CHUNK) + tid;
 		float4 sum = round ? *w : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 		barrier_wait(barriers + 8 * (step & 1), step >> 1 & 1);
