@@ -313,8 +313,9 @@ static void contribute(const struct hg__recording *recording, struct hg__tape_pl
 		    add_span(recording, plan, HG__USE_PART, operand, hg__position_back(plan, k), own_type);
 }
 
-/* Does the contribution of node k to the gradient of operand i stay within a region? That of the
- * first node to the gradient of the region's X has those of other nodes in it. */
+/* Does the contribution of node k to the gradient of operand i stay within a region? The gradient
+ * of a region's X has one contribution from the region. It is counted as that of the first node,
+ * and other nodes of the region that read X have none of their own. */
 static int stays_inside(const struct hg__recording *recording, const struct hg__tape_plan *plan,
                         int64_t k, int i)
 {

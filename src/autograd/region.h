@@ -6,24 +6,25 @@
 
 HG_EXTERN_C_BEGIN
 
+enum { HG__REGION_NODES = 5 }; /* the most nodes of a layer */
+
 /* A region: consecutive layers of graph convolution on a batch of small graphs, which one kernel
  * runs forward and one backward (kernels/small_layers.h). The recording keeps the nodes as they
  * are, with their bounds and verdicts. Results inside it are not stored, and the plan gives them no
  * memory, unless a node outside of the region reads the result of a layer, too. All nodes run at
- * one time. Forward that is when the first of them runs, since X and parameters are all that they
- * read; backward, when the first that has a gradient runs, which is after the backward of
- * everything that reads a result of the region.
+ * one time. Forward that is when the first node of the first layer runs, since X and parameters are
+ * all that a region reads; backward, when the linear of the first layer's W runs, which is after
+ * the backward of everything that reads a result of the region.
  *
  * The gradient passes A^T before W^T in each layer, also where the layer aggregates first; and
  * bias, activation and dropout of a layer are not narrowed in between. */
-enum { HG__REGION_NODES = 5 }; /* the most nodes of a layer */
-
 struct hg__region_layer {
 	int32_t node[HG__REGION_NODES]; /* all nodes of the layer, the last first */
 	int nodes;
-	/* Which of them is the first of the two products, the one with W, the one with W_self (-1:
-	 * none), and the one whose result is that of the layer; the last is node[0]. */
-	int32_t inner, product, self, result;
+	int32_t inner;        /* of A H W, the node that computes the first of the two products */
+	int32_t product;      /* the linear of W; inner may be the same */
+	int32_t self;         /* the linear of W_self; -1: none */
+	int32_t result;       /* the node whose result is that of the layer */
 	int32_t blamed;       /* the node that a result of the layer that overflows is blamed on */
 	int32_t w, w_self, b; /* values; w_self, b -1: none */
 	int aggregate_first, stored; /* stored: the result, for other nodes */
@@ -46,8 +47,7 @@ static inline int32_t hg__region_first(const struct hg__region *region)
 {
 	return region->layer[0].inner;
 }
-/* The node with which its backward runs: the first that has a gradient, that of its W, whether X
- * has one or not. */
+/* The node with which its backward runs. It has a gradient, that of W, whether X has one or not. */
 static inline int32_t hg__region_back(const struct hg__region *region)
 {
 	return region->layer[0].product;

@@ -181,6 +181,7 @@ static void gradient_of_x_passes_on(void)
 /* Two layers of width 16 on X, recorded in a way that a region cannot have. */
 enum trick {
 	BRANCH_BETWEEN,
+	WIDE_BRANCH_BETWEEN, /* the layer that is left out is wider than the others, which drop */
 	VIEW_IN_F32,
 	X_IS_PARAM,
 	SMALL_ALPHA,
@@ -195,24 +196,27 @@ static hg_tape *record_trick(struct bench *b, enum trick trick, const hg_tensor 
                              const hg_tensor *labels)
 {
 	const float alpha = trick == SMALL_ALPHA ? 0x1p-8f : 1.0f;
+	const int64_t width = trick == WIDE_BRANCH_BETWEEN ? 64 : 16;
 	hg_tape *tape = NULL;
 	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &tape));
 	hg_var h = hg_tape_input(tape, x, "x", -1.0), branch = HG_NONE;
 	if (trick == X_IS_PARAM)
 		h = hg_tape_param(tape, param(b, "x", hg_tensor_rows(x), 16));
 	else
-		h = hg_linear(tape, h, hg_tape_param(tape, param(b, "w0", 11, 16)), HG_NONE);
+		h = hg_linear(tape, h, hg_tape_param(tape, param(b, "w0", 11, width)), HG_NONE);
 	for (int l = 1; l <= 2; l++) {
 		char w[16];
 		snprintf(w, sizeof w, "w%d", l);
-		const hg_var weight = hg_tape_param(tape, param(b, w, 16, 16)),
+		const hg_var weight = hg_tape_param(tape, param(b, w, l == 1 ? width : 16, 16)),
 		             sum = hg_spmm(tape, b->graph, h, HG_NONE, HG_NORM_BOTH, alpha);
-		if (l == 1 && trick == BRANCH_BETWEEN)
+		if (l == 1 && (trick == BRANCH_BETWEEN || trick == WIDE_BRANCH_BETWEEN))
 			branch = hg_relu(
-			    tape, hg_linear(tape, h, hg_tape_param(tape, param(b, "u", 16, 16)), HG_NONE));
+			    tape, hg_linear(tape, h, hg_tape_param(tape, param(b, "u", width, 16)), HG_NONE));
 		if (l == 2 && trick == VIEW_IN_F32)
 			branch = hg_linear(tape, hg_cast(tape, h, HG_F32), weight, HG_NONE);
 		h = hg_relu(tape, hg_linear(tape, sum, weight, HG_NONE));
+		if (l == 2 && trick == WIDE_BRANCH_BETWEEN)
+			h = hg_dropout(tape, h, 0.3f);
 		if (trick == SMALL_ALPHA)
 			h = hg_scale(tape, h, 0x1p8f);
 		if (l == 1 && trick == KEPT_INSIDE)
@@ -245,6 +249,7 @@ static void tricks_change_no_gradient(void)
 		const char *what;
 		int layers; /* of all regions together */
 	} rows[TRICKS] = {{"a branch between the products", 1},
+	                  {"a branch between wide products", 1},
 	                  {"an f32 view of W", 1},
 	                  {"X is a parameter", 1},
 	                  {"a small alpha", 0},

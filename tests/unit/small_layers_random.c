@@ -6,24 +6,22 @@
 
 enum { FEATURES = 11 };
 
-/* One of two forms of GraphSAGE's layer, with the products in either order. */
+/* GraphSAGE's layer, with the two products in either order, and that with W_self before them,
+ * between, or behind. */
 static hg_var add_sage(struct walk *w, int from, int64_t width)
 {
 	const int64_t own = w->width[from];
-	hg_var self = HG_NONE, sum;
-	if (test_below(2))
-		self = hg_linear(w->tape, w->value[from], walk_param(w, own, width), HG_NONE);
-	if (test_below(2))
-		sum = hg_linear(w->tape,
-		                hg_spmm(w->tape, w->b->graph, w->value[from], HG_NONE, HG_NORM_BOTH, 1.0f),
-		                walk_param(w, own, width), HG_NONE);
-	else
-		sum = hg_spmm(w->tape, w->b->graph,
-		              hg_linear(w->tape, w->value[from], walk_param(w, own, width), HG_NONE),
-		              HG_NONE, HG_NORM_BOTH, 1.0f);
-	if (self.id == HG_NONE.id)
-		self =
-		    hg_linear(w->tape, w->value[from], walk_param(w, own, width), walk_param(w, 1, width));
+	const int at = (int)test_below(3), aggregates = (int)test_below(2);
+	hg_var self = HG_NONE, sum = w->value[from];
+	for (int k = 0; k < 3; k++) {
+		if (k == at)
+			self = hg_linear(w->tape, w->value[from], walk_param(w, own, width),
+			                 test_below(2) ? walk_param(w, 1, width) : HG_NONE);
+		if (k < 2 && k != aggregates)
+			sum = hg_spmm(w->tape, w->b->graph, sum, HG_NONE, HG_NORM_BOTH, 1.0f);
+		else if (k < 2)
+			sum = hg_linear(w->tape, sum, walk_param(w, own, width), HG_NONE);
+	}
 	const hg_var both = test_below(2) ? hg_add(w->tape, sum, self) : hg_add(w->tape, self, sum);
 	return test_below(3) ? hg_relu(w->tape, both) : both;
 }

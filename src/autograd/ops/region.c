@@ -3,8 +3,8 @@
  *     linear, spmm_epilogue or spmm                        A (H W), the bias behind the sum
  *     spmm, linear, then nothing, epilogue or relu         (A H) W + b
  *
- * and may have a second linear of H, whose result H W_self the spmm_epilogue adds, or an add behind
- * the first linear. Either linear may have the bias.
+ * and may have a second linear of H: the first form adds its result H W_self in the spmm_epilogue,
+ * the second in an add behind both linears. Either linear may have the bias.
  *
  * Within a layer each result has one reader; that of a layer may have others beside the next layer.
  * Everything is f16 with f32 sums, and all layers have one graph and one normalisation. */
@@ -60,7 +60,7 @@ static int ends_well(const struct hg__epilogue_attr *end)
 	return end->act == 1 + HG__ACT_relu || (end->act == 0 && !(end->p > 0.0f));
 }
 
-/* An op with operands that a region has not. */
+/* Does this aggregation read edge weights? */
 static int has_weights(const hg_tape *tape, int32_t entry)
 {
 	return hg__operand(&tape->recording, node_of(tape, entry), SPMM_WEIGHTS) != NULL;
@@ -97,7 +97,7 @@ static int take_product(const hg_tape *tape, int32_t entry, struct hg__region_la
 	       take_bias(tape, entry, LINEAR_B, layer);
 }
 
-/* Takes W_self, and a bias, from this linear; -1: there is none. */
+/* Takes W_self, and a bias, from this linear. 0: it does not fit, or there is none (-1). */
 static int take_self(const hg_tape *tape, int32_t entry, struct hg__region_layer *layer)
 {
 	if (entry < 0)
@@ -138,9 +138,9 @@ static int product_first(const hg_tape *tape, int32_t last, struct hg__region_la
 	       take_bias(tape, last, SUM_B, layer);
 }
 
-/* The entry behind which this one is the end of a layer, or this one: a linear or an add; -1: it is
- * neither. */
-static int32_t ended_sum(const hg_tape *tape, int32_t last, struct hg__epilogue_attr *end)
+/* The linear or the add that makes the layer's Z, if the layer ends with this entry, which may be
+ * that itself; -1: neither does. */
+static int32_t maker_of_z(const hg_tape *tape, int32_t last, struct hg__epilogue_attr *end)
 {
 	const struct hg__node *node = node_of(tape, last);
 	if (node->op == &hg__op_linear || node->op == &hg__op_add)
@@ -151,8 +151,8 @@ static int32_t ended_sum(const hg_tape *tape, int32_t last, struct hg__epilogue_
 		end->act = node->op->act;
 	else
 		return -1;
-	const int32_t product = maker_of(tape, last, 0, &hg__op_linear);
-	return product >= 0 ? product : maker_of(tape, last, 0, &hg__op_add);
+	const int32_t linear = maker_of(tape, last, 0, &hg__op_linear);
+	return linear >= 0 ? linear : maker_of(tape, last, 0, &hg__op_add);
 }
 
 /* Takes (A H) W, which this linear makes. */
@@ -169,27 +169,27 @@ static int take_aggregated(const hg_tape *tape, int32_t product, struct hg__regi
 static int aggregate_first(const hg_tape *tape, int32_t last, struct hg__region_layer *layer,
                            struct hg__spmm_attr *spmm)
 {
-	const int32_t sum = ended_sum(tape, last, &layer->end);
-	const int adds = sum >= 0 && node_of(tape, sum)->op == &hg__op_add;
-	int side = 0, fits = sum >= 0;
+	const int32_t z = maker_of_z(tape, last, &layer->end);
+	const int adds = z >= 0 && node_of(tape, z)->op == &hg__op_add;
+	int side = 0, fits = z >= 0; /* side: the operand of the add that is aggregated */
 	if (!fits)
 		return 0;
 	take_node(layer, last);
-	take_node(layer, sum);
+	take_node(layer, z);
 	if (adds) {
-		const int32_t second = maker_of(tape, sum, 1, &hg__op_linear);
+		const int32_t second = maker_of(tape, z, 1, &hg__op_linear);
 		side = second >= 0 && maker_of(tape, second, 0, &hg__op_spmm) >= 0;
-		fits = take_aggregated(tape, maker_of(tape, sum, side, &hg__op_linear), layer) &&
-		       take_self(tape, maker_of(tape, sum, 1 - side, &hg__op_linear), layer);
+		fits = take_aggregated(tape, maker_of(tape, z, side, &hg__op_linear), layer) &&
+		       take_self(tape, maker_of(tape, z, 1 - side, &hg__op_linear), layer);
 	} else {
-		fits = take_aggregated(tape, sum, layer);
+		fits = take_aggregated(tape, z, layer);
 	}
 	if (!fits)
 		return 0;
 	take_node(layer, layer->inner);
 	layer->result = last;
 	/* what relu gives is no larger than what it is given */
-	layer->blamed = node_of(tape, last)->op == &hg__op_relu ? sum : last;
+	layer->blamed = node_of(tape, last)->op == &hg__op_relu ? z : last;
 	layer->key = node_of(tape, last)->rng_key;
 	layer->aggregate_first = 1;
 	hg__attr_get(node_of(tape, layer->inner), spmm, sizeof *spmm);
@@ -232,13 +232,13 @@ static hg_status is_batch(hg_graph *graph, const struct hg__spmm_attr *spmm, int
 	return HG_OK;
 }
 
-/* Backward of a region runs with the product of its first layer. Does no other node run between
+/* Backward of a region runs with the product of its first layer. Does no node of others run between
  * that and the layer's first node? Its backward would come later. */
 static int is_whole(const hg_tape *tape, const struct hg__region_layer *layer)
 {
 	int whole = 1;
 	for (int32_t k = layer->inner + 1; k < layer->product; k++)
-		whole &= !hg__is_needed(&tape->recording, k);
+		whole &= k == layer->self || !hg__is_needed(&tape->recording, k);
 	return whole;
 }
 
@@ -319,8 +319,11 @@ hg_status hg__region_find(hg_tape *tape, const char *taken, int32_t last, struct
 	}
 	while (count && !is_whole(tape, &layer[count - 1]))
 		count--;
-	for (int l = 0; l < count; l++)
-		region->layer[l] = layer[count - 1 - l];
 	region->layers = count;
+	region->width = 0; /* those that are left may be narrower */
+	for (int l = 0; l < count; l++) {
+		region->layer[l] = layer[count - 1 - l];
+		region->width = width_with(tape, &region->layer[l], region->width);
+	}
 	return count ? finish(tape, region) : HG_OK;
 }

@@ -304,7 +304,7 @@ HG__INLINE void hg__small_open(struct hg__small_job *job, const struct hg__small
 /* The number of element operations, for hg__team. */
 HG__INLINE int64_t hg__small_work(const struct hg__small_job *job)
 {
-	return job->a->x.rows * job->a->layers * job->width;
+	return job->a->x.rows * hg__small_matrices(job->a) * job->width;
 }
 
 #endif

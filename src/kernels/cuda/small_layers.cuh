@@ -345,8 +345,8 @@ static __device__ inline void run_order(const struct layer &of, Args &&...args)
 	else
 		run_ending<GUARDS, false, SELF>(of, static_cast<Args &&>(args)...);
 }
-/* SELVES: some layers have a W_self. Kernels without are compiled alone, because the others need
- * more registers. */
+/* SELVES: some layers have a W_self. Kernels without are compiled separately, because the others
+ * need more registers. */
 template <bool GUARDS, bool SELVES, typename... Args>
 static __device__ inline void run_any(const struct layer &of, Args &&...args)
 {

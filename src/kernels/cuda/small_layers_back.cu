@@ -54,7 +54,7 @@ struct memory {
 };
 constexpr size_t BARRIER_BYTES = 16;
 
-/* of_weights: the bytes of all weights. */
+/* of_weights: the bytes of all weights and biases. */
 template <int WIDE> size_t shared_bytes(size_t of_weights, int shared)
 {
 	return of_weights + WARPS * RING_BYTES<WIDE> +
@@ -134,10 +134,10 @@ __device__ void layer_back(const struct back_args &g, const struct memory &m,
 	restore(is_in_shared(g, l) ? shared_at<WIDE>(g, m, l) : m.ring, input);
 	save(t, m.ring);
 	if (has_self)
-		leave_matrix(sums, matrix + 1, round, step, d, input, own_rows<WIDE>{d});
+		leave_matrix(sums, matrix + 1, round, step, d, input, dz_rows<WIDE>{d});
 	leave_matrix(sums, matrix, round, step, d, input, saved_rows<WIDE>{m.ring});
 	if (has_self && goes_on) {
-		/* T is read from memory, because registers have no room for it beside Z. */
+		/* T is read from memory, because registers have no room for it beside dZ. */
 		flip(d, t);
 		through_layer(g.all, l, w, input, d, rows_in_memory<WIDE>{m.ring},
 		              rows_in_registers<WIDE>{t});

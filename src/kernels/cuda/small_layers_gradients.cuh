@@ -97,7 +97,8 @@ through_weights(const __half *w, float scale, const struct by_feature<WIDE> &h,
 	}
 }
 /* From layer l. The layer before it is found by its number and not by a pointer, because a pointer
- * to parameters of the kernel is read like global memory. If that has a dy, its dH, not its dZ. */
+ * to parameters of the kernel is read like global memory. If that has a dy, d becomes its dH and
+ * not its dZ. */
 template <int WIDE, typename... Rows>
 static __device__ inline void through_layer(const struct layers &all, int l, const __half *w,
                                             const struct by_feature<WIDE> &h,
@@ -166,7 +167,7 @@ template <int WIDE> struct saved_rows {
 		    rows + static_cast<unsigned>((k * WIDE + m) * 512 + threadIdx.x % 32 * 16));
 	}
 };
-template <int WIDE> struct own_rows {
+template <int WIDE> struct dz_rows {
 	const struct by_feature<WIDE> &rows;
 
 	__device__ uint4 at(int m, int k) const
@@ -198,7 +199,7 @@ static __device__ inline void leave_weights(const Rows &left, const struct by_fe
 			    make_float4(dw[f][0], dw[f][1], dw[f][2], dw[f][3]);
 	}
 }
-/* The gradient of a whole matrix, with db = ones dZ. */
+/* Leaves all chunks of the gradient of a matrix, from the last to the first, with db = ones dZ. */
 template <int WIDE, typename Rows>
 static __device__ inline void leave_matrix(const struct block_sums<WIDE> &sums, int matrix,
                                            int round, int &step, const struct by_feature<WIDE> &dz,

@@ -21,7 +21,7 @@ struct layer {
 	uint32_t threshold;
 	float scale; /* 1 / (1 - p) */
 	int32_t inner, result;
-	int8_t w; /* the number of its W; with has_self W_self follows */
+	int8_t w; /* the index of its W in struct layers; that of its W_self is the next */
 	int8_t out, ending;
 	bool aggregate_first, has_self;
 };
