@@ -138,8 +138,8 @@ static int product_first(const hg_tape *tape, int32_t last, struct hg__region_la
 	       take_bias(tape, last, SUM_B, layer);
 }
 
-/* The linear or the add that makes the layer's Z, if the layer ends with this entry, which may be
- * that itself; -1: neither does. */
+/* The linear or the add that computes Z of a layer that ends with this entry, which may be this
+ * entry itself; -1: there is none. */
 static int32_t maker_of_z(const hg_tape *tape, int32_t last, struct hg__epilogue_attr *end)
 {
 	const struct hg__node *node = node_of(tape, last);
@@ -232,8 +232,8 @@ static hg_status is_batch(hg_graph *graph, const struct hg__spmm_attr *spmm, int
 	return HG_OK;
 }
 
-/* Backward of a region runs with the product of its first layer. Does no node of others run between
- * that and the layer's first node? Its backward would come later. */
+/* Backward of a region runs with the product of its first layer. Do only nodes of that layer run
+ * between its first node and the product? The backward of another one would come later. */
 static int is_whole(const hg_tape *tape, const struct hg__region_layer *layer)
 {
 	int whole = 1;

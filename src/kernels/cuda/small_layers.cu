@@ -27,7 +27,7 @@ struct forward_args {
 	unsigned long long *word;
 };
 
-template <int WIDE, bool GUARDS, bool SELVES>
+template <int WIDE, bool GUARDS, bool ANY_SELF>
 __global__ void __launch_bounds__(THREADS, blocks_at_once(WIDE))
     forward_kernel(const __grid_constant__ forward_args g)
 {
@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once(WIDE))
 				kept_at<WIDE>(g.kept, g.all, k, l), false, step
 			};
 			const struct layer &of = g.all.of[l];
-			run_any<GUARDS, SELVES>(of, a, w + of.w * weights<WIDE>::HALVES,
-			                        b + l * weights<WIDE>::BIASES, bin, keep, g.word, h);
+			run_any<GUARDS, ANY_SELF>(of, a, w + of.w * weights<WIDE>::HALVES,
+			                          b + l * weights<WIDE>::BIASES, bin, keep, g.word, h);
 			if (of.y)
 				store_bin(rows_of(of.y, of.y_ld, of.out), bin, h);
 		}
@@ -65,8 +65,8 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once(WIDE))
 
 template <int WIDE, bool GUARDS> const void *kernel_of(const struct layers &all)
 {
-	return has_selves(all) ? reinterpret_cast<const void *>(forward_kernel<WIDE, GUARDS, true>)
-	                       : reinterpret_cast<const void *>(forward_kernel<WIDE, GUARDS, false>);
+	return any_self(all) ? reinterpret_cast<const void *>(forward_kernel<WIDE, GUARDS, true>)
+	                     : reinterpret_cast<const void *>(forward_kernel<WIDE, GUARDS, false>);
 }
 template <int WIDE> hg_status run(hg_context *ctx, const struct forward_args &g)
 {

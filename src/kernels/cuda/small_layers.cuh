@@ -64,7 +64,7 @@ static inline struct layers layers_of(const struct hg__small_layers_args *a)
 	return all;
 }
 /* Does a layer have a W_self? */
-static inline bool has_selves(const struct layers &all)
+static inline bool any_self(const struct layers &all)
 {
 	return all.matrices > all.count;
 }
@@ -345,13 +345,13 @@ static __device__ inline void run_order(const struct layer &of, Args &&...args)
 	else
 		run_ending<GUARDS, false, SELF>(of, static_cast<Args &&>(args)...);
 }
-/* SELVES: some layers have a W_self. Kernels without are compiled separately, because the others
+/* ANY_SELF: some layers have a W_self. Kernels without are compiled separately, because the others
  * need more registers. */
-template <bool GUARDS, bool SELVES, typename... Args>
+template <bool GUARDS, bool ANY_SELF, typename... Args>
 static __device__ inline void run_any(const struct layer &of, Args &&...args)
 {
-	if (SELVES && of.has_self)
-		run_order<GUARDS, SELVES>(of, static_cast<Args &&>(args)...);
+	if (ANY_SELF && of.has_self)
+		run_order<GUARDS, ANY_SELF>(of, static_cast<Args &&>(args)...);
 	else
 		run_order<GUARDS, false>(of, static_cast<Args &&>(args)...);
 }

@@ -97,7 +97,7 @@ __device__ bool is_in_shared(const struct back_args &g, int l)
 }
 
 /* Forward of one bin, once more. */
-template <int WIDE, bool SELVES>
+template <int WIDE, bool ANY_SELF>
 __device__ void recompute(const struct back_args &g, const struct memory &m, const struct bin &bin,
                           int k, const struct adjacency &a, struct by_node<WIDE> &h)
 {
@@ -110,20 +110,20 @@ __device__ void recompute(const struct back_args &g, const struct memory &m, con
 		const struct kept<WIDE> keep = {
 			kept_at<WIDE>(g.kept, g.all, k, l), true, 0
 		};
-		run_any<false, SELVES>(g.all.of[l], a, m.w + g.all.of[l].w * weights<WIDE>::HALVES,
-		                       m.b + l * weights<WIDE>::BIASES, bin, keep, nullptr, h);
+		run_any<false, ANY_SELF>(g.all.of[l], a, m.w + g.all.of[l].w * weights<WIDE>::HALVES,
+		                         m.b + l * weights<WIDE>::BIASES, bin, keep, nullptr, h);
 	}
 }
 
 /* Backward of layer l from its dZ in d to the dZ of the layer before. */
-template <int WIDE, bool SELVES>
+template <int WIDE, bool ANY_SELF>
 __device__ void layer_back(const struct back_args &g, const struct memory &m,
                            const struct block_sums<WIDE> &sums, const struct adjacency &a,
                            const struct bin &bin, int l, int round, int &step,
                            struct by_feature<WIDE> &d)
 {
 	const int matrix = g.all.of[l].w;
-	const bool has_self = SELVES && g.all.of[l].has_self, goes_on = l > 0 || g.dx.data,
+	const bool has_self = ANY_SELF && g.all.of[l].has_self, goes_on = l > 0 || g.dx.data,
 	           fetches = l > 0 && !is_in_shared(g, l - 1);
 	const __half *w = m.w + matrix * weights<WIDE>::HALVES;
 	struct by_feature<WIDE> input;
@@ -153,7 +153,7 @@ __device__ void layer_back(const struct back_args &g, const struct memory &m,
 	}
 }
 
-template <int WIDE, bool SELVES>
+template <int WIDE, bool ANY_SELF>
 __global__ void __launch_bounds__(THREADS, 1) back_kernel(const __grid_constant__ back_args g)
 {
 	extern __shared__ __align__(16) unsigned char bytes[];
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(THREADS, 1) back_kernel(const __grid_constant_
 		struct adjacency a;
 		load_bin(g.x, bin, h);
 		build_adjacency(g.a, bin, strip, a);
-		recompute<WIDE, SELVES>(g, m, bin, k, a, h);
+		recompute<WIDE, ANY_SELF>(g, m, bin, k, a, h);
 		if (!g.symmetric)
 			build_adjacency(g.back, bin, strip, a);
 		if (!is_in_shared(g, layers - 1))
@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(THREADS, 1) back_kernel(const __grid_constant_
 		}
 #pragma unroll 1
 		for (int l = layers - 1; l >= 0; l--)
-			layer_back<WIDE, SELVES>(g, m, sums, a, bin, l, round, step, d);
+			layer_back<WIDE, ANY_SELF>(g, m, sums, a, bin, l, round, step, d);
 		if (g.dx.data) {
 			struct by_node<WIDE> dx;
 			flip(d, dx);
@@ -298,9 +298,8 @@ size_t most_shared(const hg_context *ctx)
 
 template <int WIDE> hg_status run_bins(hg_context *ctx, const struct back_args &g, int blocks)
 {
-	const void *kernel = has_selves(g.all)
-	                         ? reinterpret_cast<const void *>(back_kernel<WIDE, true>)
-	                         : reinterpret_cast<const void *>(back_kernel<WIDE, false>);
+	const void *kernel = any_self(g.all) ? reinterpret_cast<const void *>(back_kernel<WIDE, true>)
+	                                     : reinterpret_cast<const void *>(back_kernel<WIDE, false>);
 	const size_t most = most_shared(ctx);
 	back_args copy = g;
 	void *args[] = {&copy};
