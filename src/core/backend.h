@@ -28,10 +28,10 @@ struct hg__backend {
 	/* 1: its kernels use dense counts of batches of small graphs (plan_dense.h) */
 	int wants_dense;
 	/* How many weight matrices of this width (hg__small_width) a call of small_layers and
-	 * small_layers_back can have on this device, at most HG__SMALL_MATRICES
-	 * (kernels/small_layers.h); 0: the width is not supported. NULL: HG__SMALL_MATRICES of any
-	 * width. */
-	int (*small_matrices_most)(const hg_context *ctx, int width);
+	 * small_layers_back can have on this device for bins of so many rows (hg__bins_rows), at most
+	 * HG__SMALL_MATRICES (kernels/small_layers.h); 0: the width is not supported. NULL:
+	 * HG__SMALL_MATRICES of any width. */
+	int (*small_matrices_most)(const hg_context *ctx, int width, int bin_rows);
 	/* For a layer C = A B, A [rows, k] of this type and B with n columns: can its products take
 	 * batch norms on the way (kernels/batch_norm.h)? Then gemm can normalise A as it reads it and
 	 * compute the statistics of C, and linear_back can normalise, too, and take a gradient through

@@ -1,15 +1,18 @@
 /* An order of small graphs in which neighbours fill bins (bins.h).
  *
- * A bin gets the largest graph that is left, and with it those graphs that leave the least room
- * behind: the "minimum bin slack" of Gupta and Ho 1999. Only sizes matter, of which there are few,
- * so a choice of sizes is repeated as long as there are graphs for it: the work grows with the
+ * A large bin gets the largest graph that is left, and then, again and again, the largest one that
+ * still fits. Large bins come first, and no graph behind one has room in it.
+ *
+ * Any other bin gets the largest graph that is left, and with it those graphs that leave the least
+ * room behind: the "minimum bin slack" of Gupta and Ho 1999. Only sizes matter, of which there are
+ * few, so a choice of sizes is repeated as long as there are graphs for it: the work grows with the
  * number of different choices, some 40 for thousands of molecules. Batches of 1,024 graphs with the
  * sizes of ZINC (9 to 38 nodes, 23 on average) fill their bins to 98 %, in a random order 75 %. */
 #include <string.h>
 
 #include "core/bins.h"
 
-enum { SIZES = HG__BIN_ROWS + 1 };
+enum { SIZES = HG__BIN_ROWS + 1, ALL_SIZES = HG__LARGE_BIN_ROWS + 1 };
 
 /* Sets chosen[s] to how many graphs of s nodes go into the next bin. left[s]: how many there are,
  * at least one of `largest` nodes and none larger. */
@@ -64,17 +67,36 @@ static int64_t take(const int64_t *chosen, const int64_t *by_size, int64_t *left
 	return taken;
 }
 
-void hg__bins_pack(const uint8_t *nodes, int64_t graphs, int64_t *order, int64_t *scratch)
+/* Fills one large bin. left, next: as for take(), of all sizes. */
+static int64_t fill_large(const int64_t *by_size, int64_t *left, int64_t *next, int64_t *order)
 {
-	int64_t left[SIZES] = {0}, next[SIZES + 1] = {0}, chosen[SIZES], done = 0;
+	int64_t taken = 0;
+	int room = HG__LARGE_BIN_ROWS, size = room;
+	while (size > 0)
+		if (size <= room && left[size]) {
+			order[taken++] = by_size[next[size]++];
+			left[size]--;
+			room -= size;
+		} else {
+			size--;
+		}
+	return taken;
+}
+
+void hg__bins_pack(const uint16_t *nodes, int64_t graphs, int64_t *order, int64_t *scratch)
+{
+	int64_t left[ALL_SIZES] = {0}, next[ALL_SIZES + 1] = {0}, chosen[SIZES], done = 0;
 	for (int64_t k = 0; k < graphs; k++)
 		left[nodes[order[k]]]++;
-	for (int s = 0; s < SIZES; s++)
+	for (int s = 0; s < ALL_SIZES; s++)
 		next[s + 1] = next[s] + left[s];
 	for (int64_t k = 0; k < graphs; k++)
 		scratch[next[nodes[order[k]]]++] = order[k];
-	for (int s = 0; s < SIZES; s++)
+	for (int s = 0; s < ALL_SIZES; s++)
 		next[s] -= left[s];
+	for (int largest = ALL_SIZES - 1; hg__bin_is_large(largest); largest -= !left[largest])
+		if (left[largest])
+			done += fill_large(scratch, left, next, order + done);
 	for (int largest = SIZES - 1; largest > 0; largest -= !left[largest])
 		if (left[largest]) {
 			choose(left, largest, chosen);

@@ -1,21 +1,29 @@
 /* Cuts a batch into bins (bins.h): graphs in their order, each into the bin of the graph before it
- * if that has room, else into a new one. */
+ * if that has room, else into a new one. A graph that needs a large bin begins one, unless it is in
+ * one. */
 #include "core/bins.h"
 #include "core/graph.h"
 
 int64_t hg__bins_begin(int64_t graphs, const int64_t *ptr, int32_t *first)
 {
 	int64_t begun = 0;
-	for (int64_t k = 0; k < graphs; k++)
-		if (ptr[k + 1] > ptr[k] && (begun == 0 || ptr[k + 1] - first[begun - 1] > HG__BIN_ROWS))
+	int large = 0; /* the bin that has begun */
+	for (int64_t k = 0; k < graphs; k++) {
+		const int is_large = hg__bin_is_large(ptr[k + 1] - ptr[k]);
+		const int64_t most = large ? HG__LARGE_BIN_ROWS : HG__BIN_ROWS;
+		if (ptr[k + 1] > ptr[k] &&
+		    (begun == 0 || is_large > large || ptr[k + 1] - first[begun - 1] > most)) {
 			first[begun++] = (int32_t)ptr[k];
+			large = is_large;
+		}
+	}
 	return begun;
 }
 
 int64_t hg__bins_cut(int64_t graphs, const int64_t *ptr, int64_t rows, int64_t bins, int32_t *first)
 {
 	const int64_t begun = hg__bins_begin(graphs, ptr, first),
-	              behind = hg__bins_behind(begun, begun ? first[begun - 1] : 0),
+	              behind = hg__bins_behind(begun, begun ? first[begun - 1] : 0, ptr[graphs]),
 	              used = hg__bins_used(begun, behind, rows);
 	for (int64_t k = begun; k <= bins; k++)
 		first[k] = (int32_t)hg__bins_padding(begun, behind, k, rows);
@@ -46,18 +54,19 @@ static hg_status build_bins(hg_graph *g)
 
 int hg__graph_has_bins(const hg_graph *g)
 {
-	return g->batch_set && g->batch_max <= HG__BIN_ROWS && (!g->changes || g->bins.first);
+	return g->batch_set && hg__bins_rows(g->batch_max) && (!g->changes || g->bins.first);
 }
 
 hg_status hg__graph_bins(hg_graph *g, const struct hg__bins **bins)
 {
 	*bins = &g->bins;
+	g->bins.rows = hg__bins_rows(g->batch_max);
 	if (g->bins.first)
 		return HG_OK;
 	HG__TRY(hg__graph_keeps(g, "bins"));
 	if (!hg__graph_has_bins(g))
 		return hg__fail(g->ctx, HG_ERR_INTERNAL,
 		                "bins: the largest graph of %lld has %lld nodes, expected at most %d",
-		                (long long)g->batch, (long long)g->batch_max, HG__BIN_ROWS);
+		                (long long)g->batch, (long long)g->batch_max, HG__LARGE_BIN_ROWS);
 	return build_bins(g);
 }

@@ -261,7 +261,8 @@ HG_HD static inline void hg__put_bins(const struct hg__assemble *a, struct hg__l
 {
 	const struct hg__bins *to = &a->to.bins;
 	const int64_t begun = a->list.bins, rows = a->to.rows,
-	              behind = hg__bins_behind(begun, begun ? a->list.bin[begun - 1] : 0);
+	              behind = hg__bins_behind(begun, begun ? a->list.bin[begun - 1] : 0,
+	                                       a->list.row[a->list.graphs]);
 	for (int64_t k = l.first; k <= to->bins; k += l.count)
 		to->first[k] =
 		    k < begun ? a->list.bin[k] : (int32_t)hg__bins_padding(begun, behind, k, rows);

@@ -64,7 +64,8 @@ static inline int hg__small_has_self(const struct hg__small_layer *layer)
  * - csr: every entry joins two nodes of one bin.
  * - row_scale r, col_scale s: f32 vectors, or NULL (ones).
  * - kept: i32 [bins * layers, hg__small_kept], which forward writes for backward: the elements that
- *   dropout keeps, in an order of the backend's own. Absent if no layer drops. */
+ *   dropout keeps of bins that are not large, in an order of the backend's own. Absent if no layer
+ *   drops. */
 struct hg__small_layers_args {
 	struct hg__csr csr;
 	const float *row_scale, *col_scale;

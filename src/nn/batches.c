@@ -156,11 +156,11 @@ static hg_status packing_make(hg_batches *b)
 {
 	const int64_t *ptr = b->ptr.data, *chosen = b->chosen.data;
 	for (int64_t k = 0; k < b->count; k++)
-		if (ptr[chosen[k] + 1] - ptr[chosen[k]] > HG__BIN_ROWS)
+		if (ptr[chosen[k] + 1] - ptr[chosen[k]] > HG__LARGE_BIN_ROWS)
 			return HG_OK;
-	HG__TRY(hg__buffer_host(b->ctx, b->graphs, sizeof(uint8_t), "batches: nodes", &b->small));
+	HG__TRY(hg__buffer_host(b->ctx, b->graphs, sizeof(uint16_t), "batches: nodes", &b->nodes));
 	for (int64_t k = 0; k < b->count; k++)
-		((uint8_t *)b->small.data)[chosen[k]] = (uint8_t)(ptr[chosen[k] + 1] - ptr[chosen[k]]);
+		((uint16_t *)b->nodes.data)[chosen[k]] = (uint16_t)(ptr[chosen[k] + 1] - ptr[chosen[k]]);
 	return hg__buffer_host(b->ctx, b->per_batch < b->count ? b->per_batch : b->count,
 	                       sizeof(int64_t), "batches: packing", &b->packing);
 }
@@ -224,7 +224,7 @@ void hg_batches_free(hg_batches *b)
 	struct hg__buffer *const buffers[] = {&b->ptr,
 	                                      &b->chosen,
 	                                      &b->order,
-	                                      &b->small,
+	                                      &b->nodes,
 	                                      &b->packing,
 	                                      &b->dense.data,
 	                                      &b->edge.data,

@@ -44,7 +44,7 @@ void hg__batches_shuffle(const hg_batches *b, int64_t epoch, int64_t *order, int
 		order[j] = aside;
 	}
 	for (int64_t k = 0; k < b->count && scratch && epoch >= 0; k += per_batch)
-		hg__bins_pack(b->small.data, smaller(per_batch, b->count - k), order + k, scratch);
+		hg__bins_pack(b->nodes.data, smaller(per_batch, b->count - k), order + k, scratch);
 }
 
 const int64_t *hg__batches_of_epoch(hg_batches *b, int64_t epoch, int64_t k, int64_t *graphs)

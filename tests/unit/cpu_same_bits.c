@@ -480,6 +480,7 @@ static struct small_batch make_small_batch(hg_context *ctx)
 	CHECK_OK(hg__graph_csr(b.graph, &b.csr));
 	CHECK_OK(hg__graph_csr_t(b.graph, 0, &b.csr_t));
 	b.bins.bins = hg__bins_most(b.rows);
+	b.bins.rows = HG__BIN_ROWS;
 	b.bins.first = take((size_t)(b.bins.bins + 2) * sizeof(int32_t));
 	hg__bins_cut(SMALL_GRAPHS, ptr, b.rows, b.bins.bins, b.bins.first);
 	b.row_scale = take((size_t)b.rows * sizeof(float));

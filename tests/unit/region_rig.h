@@ -9,7 +9,12 @@
 #include "halfgraph/ops_graph.h"
 #include "unit/tape.h"
 
-enum { GRAPHS = 60, NODES = GRAPHS * HG__BIN_ROWS, CLASSES = 3, MOST_GRADIENTS = 1 << 17 };
+enum {
+	GRAPHS = 60,
+	NODES = GRAPHS * (HG__LARGE_BIN_ROWS + 1),
+	CLASSES = 3,
+	MOST_GRADIENTS = 1 << 17
+};
 
 /* ---- batches ---- */
 

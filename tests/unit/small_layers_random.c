@@ -113,7 +113,9 @@ static void random_tapes_give_what_ops_give(void)
 		const uint64_t seed = 1000 + (uint64_t)k;
 		test_reseed(seed);
 		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
-		b.graph = random_batch(b.ctx, 1 + k % HG__BIN_ROWS, k % 2, &batch);
+		/* every tenth batch has large graphs */
+		b.graph =
+		    random_batch(b.ctx, k % 10 == 9 ? 49 + k % 100 : 1 + k % HG__BIN_ROWS, k % 2, &batch);
 		const hg_tensor *x = random_tensor(&b, HG_F16, batch.nodes, FEATURES, 1.0),
 		                *labels = labels_of(&b, batch.nodes);
 		for (int separate = 0; separate < 2; separate++) {

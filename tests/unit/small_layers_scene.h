@@ -31,6 +31,7 @@ struct shape {
 	float alpha;
 	int features, layers;
 	struct layer layer[LAYERS];
+	int large; /* some graphs are larger than a bin */
 };
 
 static inline int shape_width(const struct shape *of)
@@ -64,16 +65,21 @@ struct scene {
 	float alpha;
 };
 
-static inline int64_t size_of_graph(int k)
+enum { SIZES = 14 };
+static inline int64_t size_of_graph(const struct shape *of, int k)
 {
-	static const int sizes[] = {48, 1, 0, 47, 1, 5, 20, 48, 13, 30, 0, 24, 24, 2};
-	return sizes[k % (int)(sizeof sizes / sizeof *sizes)];
+	static const int sizes[2][SIZES] = {
+	    {48, 1, 0, 47, 1, 5, 20, 48, 13, 30, 0, 24, 24, 2},
+	    {384, 300, 84, 49, 1, 5, 20, 96, 13, 383, 0, 97, 24, 2},
+	};
+	return sizes[of->large != 0][k % SIZES];
 }
 
-/* Every fifth graph has no edges, and some edges are there several times. */
+/* Every fifth graph has no edges, and some edges are there several times. The largest graphs have
+ * more entries than a GPU keeps in shared memory for a bin. */
 static inline void add_graph(struct coo *list, int k, int64_t first, int64_t n)
 {
-	for (int64_t e = 0; k % 5 != 3 && e < 2 * n; e++) {
+	for (int64_t e = 0; k % 5 != 3 && e < (n > 380 ? 14 : 2) * n; e++) {
 		const int64_t i = first + test_below(n), j = first + test_below(n);
 		for (int64_t times = 1 + test_below(8) / 6; times > 0; times--)
 			coo_add(list, i, j);
@@ -130,6 +136,10 @@ static inline void make_entries(struct scene *s, const float *r, const float *c)
 /* More bins than have nodes, and rows behind the last graph, as a padded batch has. */
 static inline void make_bins(struct scene *s, int graphs, const int64_t *ptr)
 {
+	int64_t largest = 0;
+	for (int k = 0; k < graphs; k++)
+		largest = ptr[k + 1] - ptr[k] > largest ? ptr[k + 1] - ptr[k] : largest;
+	s->bins.rows = hg__bins_rows(largest);
 	s->bins.bins = hg__bins_most(s->rows) + SPARE;
 	int32_t *first = malloc((size_t)(s->bins.bins + 2) * sizeof *first);
 	CHECK(first);
@@ -156,7 +166,7 @@ static inline void scene_open(struct scene *s, const struct shape *of)
 	s->kernels = s->ctx->backend->kernels;
 	CHECK(ptr);
 	for (int k = 0; k < of->graphs; k++)
-		ptr[k + 1] = ptr[k] + size_of_graph(k);
+		ptr[k + 1] = ptr[k] + size_of_graph(of, k);
 	s->rows = of->graphs ? ptr[of->graphs] + PADDING : 0;
 	struct coo list = coo_empty(s->rows, s->rows);
 	for (int k = 0; k < of->graphs; k++)

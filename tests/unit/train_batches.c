@@ -213,10 +213,10 @@ static void one_batch_of_all_graphs_is_the_full_batch(void)
 {
 	static struct many_graphs all, g;
 	int64_t few[] = {2, 3, 5, 6}, scratch[4];
-	uint8_t nodes[MG_GRAPHS];
+	uint16_t nodes[MG_GRAPHS];
 	many_graphs_make(&all, 1, 1);
 	for (int k = 0; k < MG_GRAPHS; k++)
-		nodes[k] = (uint8_t)(all.ptr[k + 1] - all.ptr[k]);
+		nodes[k] = (uint16_t)(all.ptr[k + 1] - all.ptr[k]);
 	hg__bins_pack(nodes, 4, few, scratch); /* the order in which a batch packs them */
 	many_graphs_pick(&all, few, 4, &g);
 	const uint64_t seed = seed_in_order(&g, NULL, 4);

@@ -21,6 +21,7 @@
  *    UNEQUAL    the same in n / block groups of graphs of 36 to 204 nodes, an edge for each pair of
  *               nodes alike
  *    MOLECULES  n / block groups of ten molecules of 12 to 24 nodes, each as in MOLECULE
+ *    COMPOUNDS  the same of 13 to 62 nodes
  *    NEAR       n / block graphs; each node in turn gets an edge, from one of the 4 edges / n nodes
  *               of its graph whose ids are the nearest to its own, as between the pieces of an
  *               image */
@@ -32,6 +33,7 @@ enum edge_kind {
 	EDGE_CLIQUES,
 	EDGE_UNEQUAL,
 	EDGE_MOLECULES,
+	EDGE_COMPOUNDS,
 	EDGE_NEAR,
 	EDGE_KINDS
 };
@@ -166,31 +168,34 @@ HG_HD static inline void edge_unequal(const struct edge_rule *r, uint64_t seed, 
 }
 
 /* MOLECULES: the node with which molecule k of a group begins. The sizes, 12, 14, 16, 17, 18, 18,
- * 19, 20, 22 and 24, have the mean of QM9, 18, and nearly its deviation, 3. */
-enum { EDGE_MOLECULES_GRAPHS = 10, EDGE_MOLECULES_NODES = 180 };
-HG_HD static inline int64_t edge_molecules_begin(int k)
+ * 19, 20, 22 and 24, have the mean of QM9, 18, and nearly its deviation, 3.
+ *
+ * COMPOUNDS: the sizes, 13, 17, 20, 23, 26, 28, 31, 36, 44 and 62, have the mean of NCI1, 30, and
+ * its deviation, 13.5; one in ten is larger than 48. */
+enum { EDGE_MOLECULES_GRAPHS = 10, EDGE_MOLECULES_NODES = 180, EDGE_COMPOUNDS_NODES = 300 };
+HG_HD static inline int64_t edge_molecules_begin(enum edge_kind kind, int k)
 {
-	const int64_t begin[EDGE_MOLECULES_GRAPHS + 1] = {0,  12,  26,  42,  59, 77,
-	                                                  95, 114, 134, 156, 180};
-	return begin[k];
+	const int16_t begin[2][EDGE_MOLECULES_GRAPHS + 1] = {
+	    {0, 12, 26, 42, 59, 77, 95, 114, 134, 156, EDGE_MOLECULES_NODES},
+	    {0, 13, 30, 50, 73, 99, 127, 158, 194, 238, EDGE_COMPOUNDS_NODES}};
+	return begin[kind == EDGE_COMPOUNDS][k];
 }
 
-/* Bond t of a group: those of the chains come first, 170 of them. */
+/* Bond t of a group: those of the chains come first. */
 HG_HD static inline void edge_molecules(const struct edge_rule *r, uint64_t seed, uint64_t e,
                                         int32_t *dst, int32_t *src)
 {
 	const uint64_t groups = (uint64_t)(r->nodes / r->block),
 	               first = e % groups * (uint64_t)r->block;
-	const int64_t bond = (int64_t)(e / groups),
-	              chains = EDGE_MOLECULES_NODES - EDGE_MOLECULES_GRAPHS;
+	const int64_t bond = (int64_t)(e / groups), chains = r->block - EDGE_MOLECULES_GRAPHS;
 	int k = bond < chains ? 0 : (int)((bond - chains) % EDGE_MOLECULES_GRAPHS);
-	while (bond < chains && edge_molecules_begin(k + 1) - (k + 1) <= bond)
+	while (bond < chains && edge_molecules_begin(r->kind, k + 1) - (k + 1) <= bond)
 		k++;
-	const uint64_t begin = first + (uint64_t)edge_molecules_begin(k),
-	               nodes = (uint64_t)(edge_molecules_begin(k + 1) - edge_molecules_begin(k));
+	const int64_t within = edge_molecules_begin(r->kind, k);
+	const uint64_t begin = first + (uint64_t)within,
+	               nodes = (uint64_t)(edge_molecules_begin(r->kind, k + 1) - within);
 	if (bond < chains) {
-		const uint64_t t = (uint64_t)(bond - (edge_molecules_begin(k) - k)),
-		               reach = t < 2 ? t + 1 : 3;
+		const uint64_t t = (uint64_t)(bond - (within - k)), reach = t < 2 ? t + 1 : 3;
 		*dst = (int32_t)(begin + t + 1);
 		*src = (int32_t)(begin + t - edge_below(reach, edge_uniform(seed, e * 4)));
 	} else {
@@ -202,15 +207,15 @@ HG_HD static inline void edge_molecules(const struct edge_rule *r, uint64_t seed
 /* The graphs of a block of this kind, and the node with which graph k of it begins. */
 static inline int edge_graphs_of(enum edge_kind kind)
 {
-	return kind == EDGE_UNEQUAL     ? (int)EDGE_UNEQUAL_GRAPHS
-	       : kind == EDGE_MOLECULES ? (int)EDGE_MOLECULES_GRAPHS
-	                                : 1;
+	return kind == EDGE_UNEQUAL                               ? (int)EDGE_UNEQUAL_GRAPHS
+	       : kind == EDGE_MOLECULES || kind == EDGE_COMPOUNDS ? (int)EDGE_MOLECULES_GRAPHS
+	                                                          : 1;
 }
 static inline int64_t edge_graph_begin(enum edge_kind kind, int k)
 {
-	return kind == EDGE_UNEQUAL     ? edge_unequal_begin(k)
-	       : kind == EDGE_MOLECULES ? edge_molecules_begin(k)
-	                                : 0;
+	return kind == EDGE_UNEQUAL                               ? edge_unequal_begin(k)
+	       : kind == EDGE_MOLECULES || kind == EDGE_COMPOUNDS ? edge_molecules_begin(kind, k)
+	                                                          : 0;
 }
 
 /* The ids of a graph form a ring, so that its first node has as many near ids as the others. */

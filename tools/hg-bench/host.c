@@ -13,7 +13,8 @@ static hg_status edges(hg_context *ctx, const struct edge_rule *rule, uint64_t s
 	    [EDGE_POWER] = edge_power,         [EDGE_RMAT] = edge_rmat,
 	    [EDGE_PLANTED] = edge_planted,     [EDGE_MOLECULE] = edge_molecule,
 	    [EDGE_CLIQUES] = edge_cliques,     [EDGE_UNEQUAL] = edge_unequal,
-	    [EDGE_MOLECULES] = edge_molecules, [EDGE_NEAR] = edge_near,
+	    [EDGE_MOLECULES] = edge_molecules, [EDGE_COMPOUNDS] = edge_molecules,
+	    [EDGE_NEAR] = edge_near,
 	};
 	(void)ctx;
 #pragma omp parallel for schedule(static)

@@ -1,15 +1,23 @@
 /* Several layers of graph convolution at once (kernels/small_layers.h). A thread takes a bin
  * through all layers, so what lies between them stays in its caches: at a width of 32 three
  * matrices of 6 kB and a W of 4 kB, which the first level holds, and at 64 three of 12 kB and a W
- * of 16 kB.
+ * of 16 kB. Those of a large bin are up to eight times as large: the second level holds them.
  *
  * `kept` is not written: backward computes the layers again and draws the same words. */
+#include <omp.h>
+
 #include "kernels/cpu/small_layers.h"
+
+/* The memory of a thread: three tiles, and words. */
+static size_t scratch_bytes(const struct hg__small_layers_args *a)
+{
+	const int width = hg__small_width_of(a);
+	return hg__small_bytes(3 * hg__small_tile(a, width) + hg__small_words(a, width));
+}
 
 size_t HG__CPU(small_layers_workspace)(const hg_context *ctx, const struct hg__small_layers_args *a)
 {
-	(void)ctx;
-	return hg__small_job_bytes(a);
+	return hg__small_job_bytes(a) + (size_t)ctx->threads * scratch_bytes(a);
 }
 
 HG__INLINE void bin_forward(int width, const struct hg__small_job *job,
@@ -29,11 +37,13 @@ HG__INLINE void bin_forward(int width, const struct hg__small_job *job,
 	}
 }
 
-static void one_bin(const struct hg__small_job *job, const struct hg__small_bin *bin)
+/* scratch: of this thread. */
+static void one_bin(const struct hg__small_job *job, const struct hg__small_bin *bin,
+                    float *scratch)
 {
-	float h[HG__SMALL_TILE(HG__SMALL_WIDTH)], next[HG__SMALL_TILE(HG__SMALL_WIDTH)],
-	    t[HG__SMALL_TILE(HG__SMALL_WIDTH)];
-	uint32_t word[HG__SMALL_WORDS(HG__SMALL_WIDTH)];
+	const int tile = hg__small_tile(job->a, job->width);
+	float *h = scratch, *next = h + tile, *t = next + tile;
+	uint32_t *word = (uint32_t *)(void *)(t + tile);
 	if (job->width == 32)
 		bin_forward(32, job, bin, h, next, t, word);
 	else
@@ -46,13 +56,15 @@ hg_status HG__CPU(small_layers)(hg_context *ctx, const struct hg__small_layers_a
 	HG__TRY(hg__need(ctx, a->x.rows == 0 || a->x.data, "small_layers: X must be present"));
 	struct hg__small_job job;
 	void *memory;
-	HG__TRY(hg__workspace(ctx, hg__small_job_bytes(a), &memory));
+	HG__TRY(hg__workspace(ctx, HG__CPU(small_layers_workspace)(ctx, a), &memory));
 	hg__small_open(&job, a, memory);
+	char *scratch = (char *)memory + hg__small_job_bytes(a);
 #pragma omp parallel for num_threads(hg__team(ctx, hg__small_work(&job))) schedule(static)
 	for (int64_t k = 0; k < a->bins->bins; k++) {
 		const struct hg__small_bin bin = hg__small_bin_of(a->bins, k);
 		if (bin.rows > 0)
-			one_bin(&job, &bin);
+			one_bin(&job, &bin,
+			        (float *)(void *)(scratch + (size_t)omp_get_thread_num() * scratch_bytes(a)));
 	}
 	return HG_OK;
 }

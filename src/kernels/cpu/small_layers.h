@@ -13,10 +13,16 @@
 #include "kernels/cpu/guard.h"
 #include "kernels/small_layers.h"
 
-/* The numbers of a tile, and the random words of one: eight quads of words are made at a time, and
- * the words of a whole row are loaded. */
-#define HG__SMALL_TILE(width) (HG__BIN_ROWS * (width))
-#define HG__SMALL_WORDS(width) (HG__SMALL_TILE(width) + 4 * HG__DRAW + (width))
+/* The numbers of a tile of the largest bin of a batch, and the random words of one: eight quads of
+ * words are made at a time, and the words of a whole row are loaded. */
+HG__INLINE int hg__small_tile(const struct hg__small_layers_args *a, int width)
+{
+	return a->bins->rows * width;
+}
+HG__INLINE int hg__small_words(const struct hg__small_layers_args *a, int width)
+{
+	return hg__small_tile(a, width) + 4 * HG__DRAW + width;
+}
 
 /* A product is summed in blocks of HG__SMALL_STRIP rows and as many columns as these vectors have,
  * so that a part of a row of the second factor is loaded once for all rows of a block: as many as
@@ -206,7 +212,7 @@ HG__INLINE hg__i16 hg__small_narrow_tile(int width, const struct hg__small_bin *
 	return over;
 }
 
-/* H' = dropout(f(Z + b)), narrowed, in place. word: scratch memory, HG__SMALL_WORDS(width). */
+/* H' = dropout(f(Z + b)), narrowed, in place. word: scratch memory, hg__small_words. */
 HG__INLINE hg__i16 hg__small_end(int width, const struct hg__cpu_act_drop *end, const float *b,
                                  const struct hg__small_bin *bin, uint32_t *word, float *tile)
 {
@@ -230,8 +236,8 @@ HG__INLINE hg__i16 hg__small_end(int width, const struct hg__cpu_act_drop *end, 
 
 /* ---- a layer ---- */
 
-/* out = layer l of h, which is another tile. t, word: scratch memory, a tile and
- * HG__SMALL_WORDS(width). checks is a constant at every call: whether overflow is flagged. */
+/* out = layer l of h, which is another tile. t, word: scratch memory, a tile and hg__small_words.
+ * checks is a constant at every call: whether overflow is flagged. */
 HG__INLINE void hg__small_forward(int width, int checks, const struct hg__small_job *job, int l,
                                   const struct hg__small_bin *bin, const float *h, float *t,
                                   uint32_t *word, float *out)

@@ -1,7 +1,7 @@
 /* The gradients of several layers of graph convolution (kernels/small_layers.h). A thread computes
  * the layers of a bin once more and keeps their inputs, at most 200 kB at a width of 32 and 400 kB
- * at 64, which the second-level cache holds. `kept` is not read, and `symmetric` neither: the
- * transpose gives the same sums.
+ * at 64, which the second-level cache holds; those of a large bin may need the next level. `kept`
+ * is not read, and `symmetric` neither: the transpose gives the same sums.
  *
  * The bins are divided into chunks, by their number alone. The gradients of parameters are summed
  * over the rows of a chunk in order, and then over the chunks in order, so they do not depend on
@@ -26,19 +26,20 @@ static int64_t chunk_bins(const struct hg__bins *bins)
 /* The memory of a thread. */
 struct scratch {
 	float *t, *dz, *g, *h; /* three tiles, and [layers + 1] tiles: H_0 .. H_layers */
-	uint32_t *word;        /* [HG__SMALL_WORDS] */
+	uint32_t *word;        /* [hg__small_words] */
 };
 
-static size_t scratch_bytes(int layers, int width)
+static size_t scratch_bytes(const struct hg__small_layers_args *a)
 {
-	return (size_t)((layers + 4) * HG__SMALL_TILE(width) + HG__SMALL_WORDS(width)) * sizeof(float);
+	const int width = hg__small_width_of(a);
+	return hg__small_bytes((a->layers + 4) * hg__small_tile(a, width) + hg__small_words(a, width));
 }
 
-static struct scratch scratch_at(char *memory, int layers, int width)
+static struct scratch scratch_at(char *memory, const struct hg__small_layers_args *a, int width)
 {
-	float *t = (float *)(void *)memory, *dz = t + HG__SMALL_TILE(width),
-	      *g = dz + HG__SMALL_TILE(width), *h = g + HG__SMALL_TILE(width),
-	      *end = h + (layers + 1) * HG__SMALL_TILE(width);
+	const int tile = hg__small_tile(a, width);
+	float *t = (float *)(void *)memory, *dz = t + tile, *g = dz + tile, *h = g + tile,
+	      *end = h + (a->layers + 1) * tile;
 	return (struct scratch){t, dz, g, h, (uint32_t *)(void *)end};
 }
 
@@ -81,7 +82,7 @@ static size_t divide(const hg_context *ctx, const struct hg__small_layers_back_a
 		b->sum = (float *)(void *)(base + sum);
 		b->scratch = base + scratch;
 	}
-	return scratch + (size_t)ctx->threads * scratch_bytes(a->of.layers, width);
+	return scratch + (size_t)ctx->threads * scratch_bytes(&a->of);
 }
 
 size_t HG__CPU(small_layers_back_workspace)(const hg_context *ctx,
@@ -131,12 +132,13 @@ HG__INLINE void layer_back(int width, const struct back *b, const struct hg__sma
                            float *sum, struct scratch *s)
 {
 	const struct hg__small_layer *layer = &b->a->of.layer[l];
-	const float *h = s->h + l * HG__SMALL_TILE(width);
+	const int tile = hg__small_tile(&b->a->of, width);
+	const float *h = s->h + l * tile;
 	const float *w_t = b->w_t + b->job.first[l] * width * width;
 	float *sum_self = sum + sums(width);
 	const int in = (int)layer->w.rows, out = (int)layer->w.cols,
 	          has_self = hg__small_has_self(layer);
-	end_back(width, &b->job.end[l], bin, h + HG__SMALL_TILE(width), s->g, sum + width * width);
+	end_back(width, &b->job.end[l], bin, h + tile, s->g, sum + width * width);
 	const int last = l == 0 && !b->a->dx.data;
 	if (has_self && layer->dw_self.data)
 		hg__small_multiply(width, 1, h, 1, width, s->g, bin->rows, in, sum_self);
@@ -171,13 +173,14 @@ HG__INLINE void bin_back(int width, const struct back *b, const struct hg__small
                          float *sum, struct scratch *s)
 {
 	const struct hg__small_layers_args *of = &b->a->of;
+	const int tile = hg__small_tile(of, width);
 	hg__small_values(of, &of->csr, 0, bin, b->job.value);
 	hg__small_values(of, &b->a->csr_t, 1, bin, b->value_t);
 	hg__small_load(width, bin, &of->x, s->h);
 	for (int l = 0; l < of->layers; l++)
-		hg__small_forward(width, 0, &b->job, l, bin, s->h + l * HG__SMALL_TILE(width), s->t,
-		                  s->word, s->h + (l + 1) * HG__SMALL_TILE(width));
-	memset(s->g, 0, (size_t)HG__SMALL_TILE(width) * sizeof(float));
+		hg__small_forward(width, 0, &b->job, l, bin, s->h + l * tile, s->t, s->word,
+		                  s->h + (l + 1) * tile);
+	memset(s->g, 0, (size_t)tile * sizeof(float));
 	for (int l = of->layers - 1; l >= 0; l--) {
 		if (of->layer[l].dy.data)
 			add_gradient(width, bin, &of->layer[l].dy, s);
@@ -194,8 +197,7 @@ HG__INLINE void chunk_back(int width, const struct back *b, int64_t chunk)
 	const struct hg__small_layers_args *of = &b->a->of;
 	float *sum = b->sum + chunk * b->matrices * sums(width);
 	struct scratch own =
-	    scratch_at(b->scratch + (size_t)omp_get_thread_num() * scratch_bytes(of->layers, width),
-	               of->layers, width);
+	    scratch_at(b->scratch + (size_t)omp_get_thread_num() * scratch_bytes(of), of, width);
 	memset(sum, 0, (size_t)(b->matrices * sums(width)) * sizeof(float));
 	for (int64_t k = chunk * b->chunk; k < hg__min((chunk + 1) * b->chunk, of->bins->bins); k++) {
 		const struct hg__small_bin bin = hg__small_bin_of(of->bins, k);

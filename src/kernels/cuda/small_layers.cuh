@@ -180,24 +180,34 @@ static __device__ inline void look(const unsigned (&x)[A][B][2][2], unsigned &mo
 		    : "r"(most), "r"(POSITIVE ? pair : pair & 0x7fff7fffu));
 	}
 }
+/* What other warps need to aggregate, before and behind it: nothing, where a warp has a bin of its
+ * own. small_layers_large.cuh has another kind of A. */
+template <int WIDE>
+static __device__ inline void share_rows(const struct adjacency &, const struct by_feature<WIDE> &)
+{
+}
+static __device__ inline void end_sharing(const struct adjacency &)
+{
+}
 /* A T without an end, for the gradient and for a layer that aggregates first: a row tile, and all
  * of them. */
-template <int WIDE>
-static __device__ inline void aggregate_alone(const struct adjacency &a,
-                                              const struct by_feature<WIDE> &from, int tile,
-                                              unsigned (&to)[WIDE][2][2])
+template <int WIDE, typename A>
+static __device__ inline void aggregate_alone(const A &a, const struct by_feature<WIDE> &from,
+                                              int tile, unsigned (&to)[WIDE][2][2])
 {
 	float c[2 * WIDE][4] = {};
 	aggregate_tile(a, from, tile, c);
 	narrow_tile(c, to);
 }
-template <int WIDE>
-static __device__ inline void
-aggregate(const struct adjacency &a, const struct by_feature<WIDE> &from, struct by_node<WIDE> &to)
+template <int WIDE, typename A>
+static __device__ inline void aggregate(const A &a, const struct by_feature<WIDE> &from,
+                                        struct by_node<WIDE> &to)
 {
+	share_rows(a, from);
 #pragma unroll
 	for (int t = 0; t < TILES; t++)
 		aggregate_alone(a, from, t, to.at[t]);
+	end_sharing(a);
 }
 
 /* ---- device side: the end of a layer ---- */
@@ -277,9 +287,9 @@ static __device__ inline typename kept<WIDE>::bits *kept_at(void *all, const str
 
 /* H' of one layer from H, in place: the sums of 16 nodes need no other rows of H but their own.
  * Relu comes with the narrowing, behind dropout, which does not change a sign. */
-template <bool GUARDS, bool AGGREGATES, bool SELF, int ENDING, int WIDE>
-static __device__ inline void run_layer(const struct layer &of, const struct adjacency &a,
-                                        const __half *w, const float4 *b, const struct bin &bin,
+template <bool GUARDS, bool AGGREGATES, bool SELF, int ENDING, int WIDE, typename A>
+static __device__ inline void run_layer(const struct layer &of, const A &a, const __half *w,
+                                        const float4 *b, const struct bin &bin,
                                         const struct kept<WIDE> &kept, unsigned long long *word,
                                         struct by_node<WIDE> &h)
 {
@@ -295,6 +305,8 @@ static __device__ inline void run_layer(const struct layer &of, const struct adj
 		look(t.at, inner);
 	else if constexpr (GUARDS && !SELF)
 		look(h.at, inner);
+	if constexpr (!AGGREGATES || SELF)
+		share_rows(a, t);
 #pragma unroll
 	for (int i = 0; i < TILES; i++) {
 		float c[2 * WIDE][4];
@@ -320,6 +332,8 @@ static __device__ inline void run_layer(const struct layer &of, const struct adj
 		if ((i + 1) * TILE > bin.rows)
 			clear_behind(bin.rows - i * TILE, h.at[i]);
 	}
+	if constexpr (!AGGREGATES || SELF)
+		end_sharing(a);
 	if constexpr (GUARDS) {
 		look<ENDING != PLAIN>(h.at, result);
 		check(word, of.inner, inner);

@@ -1,9 +1,10 @@
 /* Several layers of graph convolution on a batch of small graphs (kernels/small_layers.h),
  * backward. A warp takes one bin after the other: forward through all layers once more, and then
- * back, in two kernels:
+ * back, in three kernels:
  *
- *     back     dX, and the sums of dW and db over the bins of each block
- *     reduce   adds the sums of the blocks in their order
+ *     back         dX, and the sums of dW and db over the bins of each block
+ *     large_back   the same of large bins (small_layers_large.cuh), if there may be some
+ *     reduce       adds the sums of the blocks of both in their order
  *
  * Layer inputs are saved for each warp and not for each bin, so they take the same memory whatever
  * the batch is: the last layers' in shared memory, the others' in the workspace, from where they
@@ -14,6 +15,7 @@
  * (small_layers_sums.cuh). */
 
 #include "kernels/cuda/small_layers_gradients.cuh"
+#include "kernels/cuda/small_layers_large.cuh"
 
 namespace
 {
@@ -37,8 +39,10 @@ struct back_args {
 	int bins, shared; /* shared: layers whose input is saved in shared memory */
 	struct rows x, dx;
 	void *kept;
-	uint4 *saved;   /* [block][warp][layer][piece][lane] */
-	float *partial; /* [block][matrix][FLOATS of struct gradient] */
+	const int64_t *step; /* of dropout, or NULL */
+	uint4 *saved;        /* [block][warp][layer][piece][lane] */
+	float *partial;      /* [block][matrix][FLOATS of struct gradient] */
+	unsigned *far;       /* for large bins: memory for each entry of A */
 };
 
 /* ---- the kernel ---- */
@@ -51,15 +55,17 @@ struct memory {
 	 * A, an input that was fetched, and the T of a layer */
 	unsigned shared, ring;
 	unsigned barriers;
+	unsigned char *rest; /* for large bins */
 };
 constexpr size_t BARRIER_BYTES = 16;
 
 /* of_weights: the bytes of all weights and biases. */
-template <int WIDE> size_t shared_bytes(size_t of_weights, int shared)
+template <int WIDE> size_t shared_bytes(size_t of_weights, int shared, bool large)
 {
 	return of_weights + WARPS * RING_BYTES<WIDE> +
 	       static_cast<size_t>(shared) * WARPS * STATE_BYTES<WIDE> +
-	       2 * WARPS * gradient<WIDE>::SLOT * sizeof(float) + BARRIER_BYTES;
+	       2 * WARPS * gradient<WIDE>::SLOT * sizeof(float) + BARRIER_BYTES +
+	       (large ? LARGE_BYTES<WIDE> : 0);
 }
 template <int WIDE>
 __device__ struct memory divide(unsigned char *at, const struct layers &all, int shared)
@@ -77,6 +83,7 @@ __device__ struct memory divide(unsigned char *at, const struct layers &all, int
 	m.slots = reinterpret_cast<float *>(at);
 	at += 2 * WARPS * gradient<WIDE>::SLOT * sizeof(float);
 	m.barriers = shared_address(at);
+	m.rest = at + BARRIER_BYTES;
 	return m;
 }
 
@@ -96,10 +103,10 @@ __device__ bool is_in_shared(const struct back_args &g, int l)
 	return g.all.count - 1 - l < g.shared;
 }
 
-/* Forward of one bin, once more. */
-template <int WIDE, bool ANY_SELF>
+/* Forward of one bin, once more. keep: makes the struct kept of a layer. */
+template <int WIDE, bool ANY_SELF, typename A, typename Keep>
 __device__ void recompute(const struct back_args &g, const struct memory &m, const struct bin &bin,
-                          int k, const struct adjacency &a, struct by_node<WIDE> &h)
+                          const A &a, const Keep &keep, struct by_node<WIDE> &h)
 {
 #pragma unroll 1
 	for (int l = 0; l < g.all.count; l++) {
@@ -107,20 +114,16 @@ __device__ void recompute(const struct back_args &g, const struct memory &m, con
 			save(h, shared_at<WIDE>(g, m, l));
 		else
 			save(h, m.ring, saved_at<WIDE>(g, l));
-		const struct kept<WIDE> keep = {
-			kept_at<WIDE>(g.kept, g.all, k, l), true, 0
-		};
 		run_any<false, ANY_SELF>(g.all.of[l], a, m.w + g.all.of[l].w * weights<WIDE>::HALVES,
-		                         m.b + l * weights<WIDE>::BIASES, bin, keep, nullptr, h);
+		                         m.b + l * weights<WIDE>::BIASES, bin, keep(l), nullptr, h);
 	}
 }
 
 /* Backward of layer l from its dZ in d to the dZ of the layer before. */
-template <int WIDE, bool ANY_SELF>
+template <int WIDE, bool ANY_SELF, typename A>
 __device__ void layer_back(const struct back_args &g, const struct memory &m,
-                           const struct block_sums<WIDE> &sums, const struct adjacency &a,
-                           const struct bin &bin, int l, int round, int &step,
-                           struct by_feature<WIDE> &d)
+                           const struct block_sums<WIDE> &sums, const A &a, const struct bin &bin,
+                           int l, int round, int &step, struct by_feature<WIDE> &d)
 {
 	const int matrix = g.all.of[l].w;
 	const bool has_self = ANY_SELF && g.all.of[l].has_self, goes_on = l > 0 || g.dx.data,
@@ -153,64 +156,111 @@ __device__ void layer_back(const struct back_args &g, const struct memory &m,
 	}
 }
 
+/* Backward of one bin whose layers have been computed: h is the result of the last one. a: A^T. */
+template <int WIDE, bool ANY_SELF, typename A>
+__device__ void bin_back(const struct back_args &g, const struct memory &m,
+                         const struct block_sums<WIDE> &sums, const A &a, const struct bin &bin,
+                         int round, int &step, const struct by_node<WIDE> &h)
+{
+	const int layers = g.all.count;
+	if (!is_in_shared(g, layers - 1))
+		fetch<WIDE>(saved_at<WIDE>(g, layers - 1), m.ring);
+	struct by_feature<WIDE> d = {
+	};
+	if (g.all.of[layers - 1].dy) {
+		struct by_node<WIDE> dy;
+		struct by_feature<WIDE> y;
+		load_bin(rows_of_gradient(g.all.of[layers - 1]), bin, dy);
+		flip(dy, d);
+		flip(h, y);
+		differentiate(g.all.of[layers - 1], y, d);
+	}
+#pragma unroll 1
+	for (int l = layers - 1; l >= 0; l--)
+		layer_back<WIDE, ANY_SELF>(g, m, sums, a, bin, l, round, step, d);
+	if (g.dx.data) {
+		struct by_node<WIDE> dx;
+		flip(d, dx);
+		store_bin(g.dx, bin, dx);
+	}
+}
+
+/* What a block begins with, and its sums. */
+template <int WIDE>
+__device__ struct block_sums<WIDE> begin_block(const struct back_args &g, const struct memory &m) {
+	using of = gradient<WIDE>;
+	float *partial = g.partial + static_cast<int64_t>(blockIdx.x) * g.all.matrices * of::FLOATS;
+	load_weights<WIDE>(g.all, m.w, m.b);
+	if (threadIdx.x < 2)
+		barrier_init(m.barriers + 8 * threadIdx.x);
+	__syncthreads();
+	return {m.slots, partial, m.barriers, g.all.matrices *of::CHUNKS};
+}
+
 template <int WIDE, bool ANY_SELF>
 __global__ void __launch_bounds__(THREADS, 1) back_kernel(const __grid_constant__ back_args g)
 {
 	extern __shared__ __align__(16) unsigned char bytes[];
 	const int warp = static_cast<int>(threadIdx.x / 32), blocks = static_cast<int>(gridDim.x),
-	          block = static_cast<int>(blockIdx.x), layers = g.all.count;
+	          block = static_cast<int>(blockIdx.x);
 	const struct memory m = divide<WIDE>(bytes, g.all, g.shared);
-	constexpr int FLOATS = gradient<WIDE>::FLOATS, CHUNKS = gradient<WIDE>::CHUNKS;
-	float *partial = g.partial + static_cast<int64_t>(block) * g.all.matrices * FLOATS;
-	const struct block_sums<WIDE> sums = {
-		m.slots, partial, m.barriers, g.all.matrices *CHUNKS
-	};
-	__half *strip = reinterpret_cast<__half *>(__cvta_shared_to_generic(m.ring));
 	after_previous();
-	load_weights<WIDE>(g.all, m.w, m.b);
-	if (threadIdx.x < 2)
-		barrier_init(m.barriers + 8 * threadIdx.x);
-	__syncthreads();
+	const struct block_sums<WIDE> sums = begin_block<WIDE>(g, m);
+	__half *strip = reinterpret_cast<__half *>(__cvta_shared_to_generic(m.ring));
 	const int bins = g.first[g.bins + 1], mine = bins > block ? (bins - block - 1) / blocks + 1 : 0,
 	          rounds = mine > WARPS ? (mine + WARPS - 1) / WARPS : 1;
 	int step = 0;
 	for (int round = 0; round < rounds; round++) {
 		const int k = block + (round * WARPS + warp) * blocks;
-		if (k >= bins) {
+		const struct bin bin = {k < bins ? g.first[k] : 0,
+		                        k < bins ? g.first[k + 1] - g.first[k] : 0};
+		if (k >= bins || hg__bin_is_large(bin.rows)) {
 			idle(sums, round, step);
 			step += sums.chunks;
 			continue;
 		}
-		const struct bin bin = {g.first[k], g.first[k + 1] - g.first[k]};
+		const auto keep = [&](int l) {
+			return kept<WIDE>{kept_at<WIDE>(g.kept, g.all, k, l), true, 0};
+		};
 		struct by_node<WIDE> h;
 		struct adjacency a;
 		load_bin(g.x, bin, h);
 		build_adjacency(g.a, bin, strip, a);
-		recompute<WIDE, ANY_SELF>(g, m, bin, k, a, h);
+		recompute<WIDE, ANY_SELF>(g, m, bin, a, keep, h);
 		if (!g.symmetric)
 			build_adjacency(g.back, bin, strip, a);
-		if (!is_in_shared(g, layers - 1))
-			fetch<WIDE>(saved_at<WIDE>(g, layers - 1), m.ring);
-		struct by_feature<WIDE> d = {
-		};
-		if (g.all.of[layers - 1].dy) {
-			struct by_node<WIDE> dy;
-			struct by_feature<WIDE> y;
-			load_bin(rows_of_gradient(g.all.of[layers - 1]), bin, dy);
-			flip(dy, d);
-			flip(h, y);
-			differentiate(g.all.of[layers - 1], y, d);
-		}
-#pragma unroll 1
-		for (int l = layers - 1; l >= 0; l--)
-			layer_back<WIDE, ANY_SELF>(g, m, sums, a, bin, l, round, step, d);
-		if (g.dx.data) {
-			struct by_node<WIDE> dx;
-			flip(d, dx);
-			store_bin(g.dx, bin, dx);
-		}
+		bin_back<WIDE, ANY_SELF>(g, m, sums, a, bin, round, step, h);
 	}
 	sums.add(step - 1, 0, rounds - 1);
+}
+
+template <int WIDE>
+__global__ void __launch_bounds__(THREADS, 1) large_back_kernel(const __grid_constant__ back_args g)
+{
+	extern __shared__ __align__(16) unsigned char bytes[];
+	const struct memory m = divide<WIDE>(bytes, g.all, g.shared);
+	after_previous();
+	const struct block_sums<WIDE> sums = begin_block<WIDE>(g, m);
+	const int64_t drawn = g.step ? *g.step : 0;
+	const auto keep = [&](int) { return kept<WIDE>{nullptr, false, drawn}; };
+	__half *strip = reinterpret_cast<__half *>(__cvta_shared_to_generic(m.ring));
+	struct large_bins list = large_bins_of<WIDE>(g.first, g.bins, m.rest);
+	int step = 0, round = 0;
+	for (int k = list.next(); k >= 0; k = list.next(), round++) {
+		struct large_adjacency<WIDE> a = large_part<WIDE>(m.rest, g.first[k], g.first[k + 1]);
+		struct by_node<WIDE> h;
+		load_bin(g.x, a.own, h);
+		a.build(g.a, g.far, strip);
+		recompute<WIDE, true>(g, m, a.own, a, keep, h);
+		if (!g.symmetric)
+			a.build(g.back, g.far, strip);
+		bin_back<WIDE, true>(g, m, sums, a, a.own, round, step, h);
+	}
+	if (round == 0) {
+		idle(sums, round++, step);
+		step += sums.chunks;
+	}
+	sums.add(step - 1, 0, round - 1);
 }
 
 /* ---- reduce ---- */
@@ -269,16 +319,24 @@ int blocks_of(const struct hg__small_layers_args *a)
 {
 	return a->bins->bins < BLOCKS ? static_cast<int>(a->bins->bins) : BLOCKS;
 }
+/* Those of large_back. */
+int large_blocks_of(const struct hg__small_layers_args *a)
+{
+	return large_blocks(a, BLOCKS);
+}
+/* Both kernels use the same memory for saved inputs, one after the other. */
 template <int WIDE> size_t saved_bytes(const struct hg__small_layers_args *a)
 {
-	return static_cast<size_t>(blocks_of(a)) * WARPS * static_cast<size_t>(a->layers) *
-	       STATE_BYTES<WIDE>;
+	const int blocks = blocks_of(a) > large_blocks_of(a) ? blocks_of(a) : large_blocks_of(a);
+	return static_cast<size_t>(blocks) * WARPS * static_cast<size_t>(a->layers) * STATE_BYTES<WIDE>;
 }
 template <int WIDE> size_t workspace_bytes(const struct hg__small_layers_args *a)
 {
-	return saved_bytes<WIDE>(a) + static_cast<size_t>(blocks_of(a)) *
-	                                  static_cast<size_t>(hg__small_matrices(a)) *
-	                                  gradient<WIDE>::FLOATS * sizeof(float);
+	const int blocks = blocks_of(a) + large_blocks_of(a);
+	return saved_bytes<WIDE>(a) +
+	       static_cast<size_t>(blocks) * static_cast<size_t>(hg__small_matrices(a)) *
+	           gradient<WIDE>::FLOATS * sizeof(float) +
+	       far_bytes(a);
 }
 bool is_wide(const struct hg__small_layers_args *a)
 {
@@ -296,17 +354,17 @@ size_t most_shared(const hg_context *ctx)
 	return static_cast<size_t>(bytes);
 }
 
-template <int WIDE> hg_status run_bins(hg_context *ctx, const struct back_args &g, int blocks)
+template <int WIDE>
+hg_status queue(hg_context *ctx, const void *kernel, const struct back_args &g, int blocks,
+                bool large)
 {
-	const void *kernel = any_self(g.all) ? reinterpret_cast<const void *>(back_kernel<WIDE, true>)
-	                                     : reinterpret_cast<const void *>(back_kernel<WIDE, false>);
-	const size_t most = most_shared(ctx);
+	const size_t most = most_shared(ctx), of_weights = weights<WIDE>::bytes(g.all);
 	back_args copy = g;
 	void *args[] = {&copy};
-	const size_t of_weights = weights<WIDE>::bytes(g.all);
-	while (copy.shared < g.all.count && shared_bytes<WIDE>(of_weights, copy.shared + 1) <= most)
+	while (copy.shared < g.all.count &&
+	       shared_bytes<WIDE>(of_weights, copy.shared + 1, large) <= most)
 		copy.shared++;
-	const size_t shared = shared_bytes<WIDE>(of_weights, copy.shared);
+	const size_t shared = shared_bytes<WIDE>(of_weights, copy.shared, large);
 	HG__CUDA(ctx, "small_layers_back",
 	         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
 	                              static_cast<int>(shared)));
@@ -319,23 +377,34 @@ template <int WIDE>
 hg_status run(hg_context *ctx, const struct hg__small_layers_args *of, struct back_args *g,
               void *workspace)
 {
-	const int blocks = blocks_of(of), elements = g->all.matrices * gradient<WIDE>::FLOATS;
-	g->saved = static_cast<uint4 *>(workspace);
-	g->partial =
+	const int blocks = blocks_of(of), large = large_blocks_of(of),
+	          sums = g->all.matrices * gradient<WIDE>::FLOATS;
+	float *partial =
 	    reinterpret_cast<float *>(static_cast<unsigned char *>(workspace) + saved_bytes<WIDE>(of));
+	g->saved = static_cast<uint4 *>(workspace);
+	g->partial = partial;
+	g->far = reinterpret_cast<unsigned *>(partial + static_cast<int64_t>(blocks + large) * sums);
 	if (blocks > 0)
-		HG__TRY(run_bins<WIDE>(ctx, *g, blocks));
+		HG__TRY(queue<WIDE>(ctx,
+		                    any_self(g->all)
+		                        ? reinterpret_cast<const void *>(back_kernel<WIDE, true>)
+		                        : reinterpret_cast<const void *>(back_kernel<WIDE, false>),
+		                    *g, blocks, false));
+	g->partial = partial + static_cast<int64_t>(blocks) * sums;
+	if (large > 0)
+		HG__TRY(queue<WIDE>(ctx, reinterpret_cast<const void *>(large_back_kernel<WIDE>), *g, large,
+		                    true));
 	return launch(ctx, "small_layers_back: sums", reduce_kernel<WIDE>,
-	              static_cast<unsigned>((elements + ELEMENTS - 1) / ELEMENTS), 32 * PARTS, g->all,
-	              g->partial, blocks);
+	              static_cast<unsigned>((sums + ELEMENTS - 1) / ELEMENTS), 32 * PARTS, g->all,
+	              partial, blocks + large);
 }
 
 /* A layer has one matrix or two. */
-template <int WIDE> int most_matrices(size_t most)
+template <int WIDE> int most_matrices(size_t most, bool large)
 {
 	int matrices = 0;
 	while (matrices < HG__SMALL_MATRICES &&
-	       shared_bytes<WIDE>(weights<WIDE>::bytes(matrices + 1, matrices + 1), 0) <= most)
+	       shared_bytes<WIDE>(weights<WIDE>::bytes(matrices + 1, matrices + 1), 0, large) <= most)
 		matrices++;
 	return matrices;
 }
@@ -358,6 +427,9 @@ hg_status hg__cuda_small_layers_back(hg_context *ctx, const struct hg__small_lay
 	g.x = rows_of(of->x);
 	g.dx = rows_of(a->dx);
 	g.kept = of->kept.data;
+	for (int l = 0; l < of->layers; l++)
+		if (of->layer[l].act_drop.p > 0.0f)
+			g.step = of->layer[l].act_drop.step;
 	return is_wide(of) ? run<4>(ctx, of, &g, workspace) : run<2>(ctx, of, &g, workspace);
 }
 
@@ -368,8 +440,9 @@ size_t hg__cuda_small_layers_back_workspace(const hg_context *,
 }
 
 /* Backward needs more shared memory than forward. */
-int hg__cuda_small_matrices_most(const hg_context *ctx, int width)
+int hg__cuda_small_matrices_most(const hg_context *ctx, int width, int bin_rows)
 {
 	const size_t most = most_shared(ctx);
-	return width == 64 ? most_matrices<4>(most) : most_matrices<2>(most);
+	const bool large = bin_rows > HG__BIN_ROWS;
+	return width == 64 ? most_matrices<4>(most, large) : most_matrices<2>(most, large);
 }

@@ -26,31 +26,39 @@ template <int WIDE> struct by_feature {
 	unsigned at[WIDE][TILES][2][2]; /* [feature tile][node tile][feature half][node half] */
 };
 
-/* Stores four matrices of 8 x 8 halves that lie in registers. Each takes 128 bytes, a row of it 16.
- * at: shared memory, the same for all lanes. */
-static __device__ inline void store_matrices(unsigned at, unsigned a, unsigned b, unsigned c,
-                                             unsigned d)
-{
-	const unsigned lane = threadIdx.x % 32;
-#if __CUDA_ARCH__ >= 900
-	asm volatile(
-	    "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at + lane * 16),
-	    "r"(a), "r"(b), "r"(c), "r"(d)
-	    : "memory");
-#else
-	const unsigned m[4] = {a, b, c, d};
-#pragma unroll
-	for (int i = 0; i < 4; i++)
-		asm volatile("st.shared.b32 [%0], %1;" ::"r"(at + i * 128 + lane * 4), "r"(m[i])
-		             : "memory");
-#endif
-}
 /* Transposes one matrix of 8 x 8 halves that lies in a register of the warp. */
 static __device__ inline unsigned flip(unsigned m)
 {
 	unsigned flipped;
 	asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(flipped) : "r"(m));
 	return flipped;
+}
+/* Stores four matrices of 8 x 8 halves that lie in registers. Each takes 128 bytes, a row of it 16.
+ * With FLIPPED each is transposed. at: shared memory, the same for all lanes. */
+template <bool FLIPPED = false>
+static __device__ inline void store_matrices(unsigned at, unsigned a, unsigned b, unsigned c,
+                                             unsigned d)
+{
+	const unsigned lane = threadIdx.x % 32;
+#if __CUDA_ARCH__ >= 900
+	if constexpr (FLIPPED)
+		asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+		                 at + lane * 16),
+		             "r"(a), "r"(b), "r"(c), "r"(d)
+		             : "memory");
+	else
+		asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+		                 at + lane * 16),
+		             "r"(a), "r"(b), "r"(c), "r"(d)
+		             : "memory");
+#else
+	const unsigned m[4] = {a, b, c, d};
+#pragma unroll
+	for (int i = 0; i < 4; i++)
+		asm volatile("st.shared.b32 [%0], %1;" ::"r"(at + i * 128 + lane * 4),
+		             "r"(FLIPPED ? flip(m[i]) : m[i])
+		             : "memory");
+#endif
 }
 template <int WIDE>
 static __device__ inline void flip(const struct by_node<WIDE> &from, struct by_feature<WIDE> &to)

@@ -51,7 +51,7 @@ HG_NODISCARD hg_status hg__cuda_gather_f32(hg_context *ctx, int64_t m, const flo
 HG_NODISCARD hg_status hg__cuda_survey(hg_context *ctx, const struct hg__csr *csr,
                                        const float *weight, hg_graph_facts *facts, int *pattern);
 /* small_layers_back.cu */
-int hg__cuda_small_matrices_most(const hg_context *ctx, int width);
+int hg__cuda_small_matrices_most(const hg_context *ctx, int width, int bin_rows);
 /* refill.cu */
 HG_NODISCARD hg_status hg__cuda_refill_scratch(hg_context *ctx, const struct hg__refill *refill,
                                                size_t *bytes);

@@ -20,9 +20,9 @@ static __global__ void edges_kernel(const struct edge_rule rule, uint64_t seed, 
 
 /* In the order of edge_kind. */
 static void (*const edge_kernels[EDGE_KINDS])(struct edge_rule, uint64_t, int32_t *, int32_t *) = {
-    edges_kernel<edge_power>,     edges_kernel<edge_rmat>,    edges_kernel<edge_planted>,
-    edges_kernel<edge_molecule>,  edges_kernel<edge_cliques>, edges_kernel<edge_unequal>,
-    edges_kernel<edge_molecules>, edges_kernel<edge_near>,
+    edges_kernel<edge_power>,     edges_kernel<edge_rmat>,      edges_kernel<edge_planted>,
+    edges_kernel<edge_molecule>,  edges_kernel<edge_cliques>,   edges_kernel<edge_unequal>,
+    edges_kernel<edge_molecules>, edges_kernel<edge_molecules>, edges_kernel<edge_near>,
 };
 
 static hg_status edges(hg_context *ctx, const struct edge_rule *rule, uint64_t seed, int32_t *dst,
