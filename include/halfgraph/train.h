@@ -139,7 +139,7 @@ typedef struct hg_train_config {
 	int raw_targets;
 	/** 0 (default): every step is on all rows; else graph tasks take a step on each batch of so
 	 * many graphs of the training set, which every epoch shuffles anew by the context's seed and
-	 * its own number (batches.h). All of them are evaluated together. An epoch runs alone then.
+	 * its own number (batches.h). An epoch runs alone then.
 	 * Batches are padded to few shapes, each with a tape and a captured step, unless a node has
 	 * more than 1024 edges or sparse features cannot be made dense (docs/batches.md) */
 	int64_t batch_graphs;
@@ -154,6 +154,11 @@ typedef struct hg_train_config {
 	const float *class_weights;
 	int64_t class_weight_count; /**< as many as out_features */
 	float label_smoothing;      /**< cross-entropy: in [0, 1); default 0 */
+	/** with batch_graphs: an evaluation computes the logits of so many graphs at a time. 0
+	 * (default): of graphs of some 2^20 nodes together, at least batch_graphs, so that the memory
+	 * of an evaluation does not grow with the dataset. Where batches are not padded it is on all
+	 * graphs at once */
+	int64_t eval_graphs;
 } hg_train_config;
 
 /** The default configuration of a run: the model's defaults, Adam with learning rate 0.01 (sgc:

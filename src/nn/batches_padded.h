@@ -83,6 +83,10 @@ HG_NODISCARD hg_status hg__padded_init(struct hg__padded *padded, const hg_batch
                                        hg_dtype state, int labels, int mask);
 void hg__padded_fini(struct hg__padded *padded);
 
+/* batches_shape.c: to how many edges a batch is padded, and then to how many nodes. */
+int64_t hg__padded_edges(int64_t edges);
+int64_t hg__padded_nodes(const struct hg__padded *padded, int64_t nodes, int64_t edges,
+                         int64_t graphs, int64_t padded_edges);
 /* The shape of a batch of so many nodes, edges and graphs, and the bytes of its block. */
 struct hg__shape_of_batch hg__padded_shape(const struct hg__padded *padded, int64_t nodes,
                                            int64_t edges, int64_t graphs);

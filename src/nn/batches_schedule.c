@@ -21,7 +21,7 @@ static struct list_layout layout_of(int64_t graphs)
 
 static int64_t graphs_of(const struct hg__schedule *s, int64_t k)
 {
-	const int64_t left = s->padded->all->count - k * s->most;
+	const int64_t left = s->count - k * s->most;
 	return left < s->most ? left : s->most;
 }
 
@@ -37,21 +37,31 @@ struct hg__batch_list hg__schedule_list(const struct hg__schedule *s, int64_t k,
 	                               .bin = (const int32_t *)(const void *)(at + l.bin)};
 }
 
+static hg_status init(struct hg__schedule *s, const struct hg__padded *padded, int64_t count,
+                      int64_t most)
+{
+	hg_context *ctx = padded->all->ctx;
+	const int64_t batches = (count - 1) / most + 1;
+	*s = (struct hg__schedule){.padded = padded,
+	                           .epoch = HG_BATCHES_IN_ORDER - 1,
+	                           .count = count,
+	                           .batches = batches,
+	                           .most = most};
+	HG__TRY(hg__buffer_host(ctx, batches, sizeof(struct hg__scheduled), "batches: a schedule",
+	                        &s->batch));
+	HG__TRY(hg__buffer_host(ctx, count, sizeof(int64_t), "batches: an order", &s->order));
+	return hg__buffer_pinned(ctx, (size_t)batches * layout_of(most).bytes, "batches: lists",
+	                         &s->lists);
+}
+
 hg_status hg__schedule_init(struct hg__schedule *s, const struct hg__padded *padded)
 {
 	const hg_batches *all = padded->all;
-	hg_context *ctx = all->ctx;
-	const int64_t batches = hg_batches_count(all),
-	              most = all->per_batch < all->count ? all->per_batch : all->count;
-	*s = (struct hg__schedule){
-	    .padded = padded, .epoch = HG_BATCHES_IN_ORDER - 1, .batches = batches, .most = most};
-	HG__TRY(hg__buffer_host(ctx, batches, sizeof(struct hg__scheduled), "batches: a schedule",
-	                        &s->batch));
-	HG__TRY(hg__buffer_host(ctx, all->count, sizeof(int64_t), "batches: an order", &s->order));
-	if (all->packing.data)
-		HG__TRY(hg__buffer_host(ctx, most, sizeof(int64_t), "batches: packing", &s->scratch));
-	return hg__buffer_pinned(ctx, (size_t)batches * layout_of(most).bytes, "batches: lists",
-	                         &s->lists);
+	const int64_t most = all->per_batch < all->count ? all->per_batch : all->count;
+	HG__TRY(init(s, padded, all->count, most));
+	return all->packing.data
+	           ? hg__buffer_host(all->ctx, most, sizeof(int64_t), "batches: packing", &s->scratch)
+	           : HG_OK;
 }
 
 void hg__schedule_fini(struct hg__schedule *s)
@@ -93,4 +103,35 @@ void hg__schedule_make(struct hg__schedule *s, int64_t epoch)
 	for (int64_t k = 0; k < s->batches; k++)
 		batch_schedule(s, k);
 	s->epoch = epoch;
+}
+
+hg_status hg__schedule_init_all(struct hg__schedule *s, const struct hg__padded *padded,
+                                int64_t most)
+{
+	HG__TRY(init(s, padded, padded->all->graphs, most));
+	for (int64_t k = 0; k < s->count; k++)
+		((int64_t *)s->order.data)[k] = k;
+	for (int64_t k = 0; k < s->batches; k++)
+		batch_schedule(s, k);
+	s->epoch = HG_BATCHES_IN_ORDER;
+	return HG_OK;
+}
+
+struct hg__shape_of_batch hg__schedule_shape(const struct hg__schedule *s, int64_t first,
+                                             int64_t end)
+{
+	const int64_t graphs = graphs_of(s, first);
+	struct hg__shape_of_batch shape = {0, 0, graphs};
+	for (int64_t k = first; k < end; k++) {
+		const struct hg__batch_list list = hg__schedule_list(s, k, s->lists.data);
+		const int64_t edges = hg__padded_edges(list.edge[graphs]);
+		shape.edges = edges > shape.edges ? edges : shape.edges;
+	}
+	for (int64_t k = first; k < end; k++) {
+		const struct hg__batch_list list = hg__schedule_list(s, k, s->lists.data);
+		const int64_t nodes =
+		    hg__padded_nodes(s->padded, list.row[graphs], list.edge[graphs], graphs, shape.edges);
+		shape.nodes = nodes > shape.nodes ? nodes : shape.nodes;
+	}
+	return shape;
 }

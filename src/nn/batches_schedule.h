@@ -18,6 +18,7 @@ struct hg__scheduled {
 struct hg__schedule {
 	const struct hg__padded *padded;
 	int64_t epoch;
+	int64_t count;                    /* graphs of all batches */
 	int64_t batches, most;            /* the most graphs of a batch */
 	struct hg__buffer batch;          /* struct hg__scheduled [batches] */
 	struct hg__buffer lists;          /* pinned where the device has such memory */
@@ -28,6 +29,12 @@ struct hg__schedule {
 HG_NODISCARD hg_status hg__schedule_init(struct hg__schedule *schedule,
                                          const struct hg__padded *padded);
 void hg__schedule_fini(struct hg__schedule *schedule);
+/* A schedule of all graphs of the dataset in their order, so many in a batch; it is complete. */
+HG_NODISCARD hg_status hg__schedule_init_all(struct hg__schedule *schedule,
+                                             const struct hg__padded *padded, int64_t most);
+/* A shape that holds each of the batches first .. end - 1, which have as many graphs. */
+struct hg__shape_of_batch hg__schedule_shape(const struct hg__schedule *schedule, int64_t first,
+                                             int64_t end);
 /* Schedules an epoch. Safe on any thread: it only reads what is shared, allocates nothing and
  * cannot fail. */
 void hg__schedule_make(struct hg__schedule *schedule, int64_t epoch);

@@ -29,17 +29,27 @@ static int64_t node_steps(const hg_batches *all)
 	return all->graph.rowptr[nodes] / MANY_EDGES > nodes ? WIDE_STEPS : STEPS;
 }
 
+int64_t hg__padded_edges(int64_t edges)
+{
+	return edges ? round_up(edges, STEPS) : 0;
+}
+
 /* More rows than graphs and not as many as edges: the tape tells them apart by their number
  * (autograd/live.c). */
+int64_t hg__padded_nodes(const struct hg__padded *p, int64_t nodes, int64_t edges, int64_t graphs,
+                         int64_t padded_edges)
+{
+	const int64_t missing = padded_edges - edges,
+	              rows = missing ? (missing + p->per_row - 1) / p->per_row : 1;
+	const int64_t least = nodes + rows > graphs ? nodes + rows : graphs + 1;
+	const int64_t padded = round_up(least, node_steps(p->all));
+	return padded != padded_edges ? padded : padded + step_of(padded, node_steps(p->all));
+}
+
 struct hg__shape_of_batch hg__padded_shape(const struct hg__padded *p, int64_t nodes, int64_t edges,
                                            int64_t graphs)
 {
-	struct hg__shape_of_batch s = {0, edges ? round_up(edges, STEPS) : 0, graphs};
-	const int64_t missing = s.edges - edges,
-	              rows = missing ? (missing + p->per_row - 1) / p->per_row : 1;
-	const int64_t least = nodes + rows > graphs ? nodes + rows : graphs + 1;
-	s.nodes = round_up(least, node_steps(p->all));
-	if (s.nodes == s.edges)
-		s.nodes += step_of(s.nodes, node_steps(p->all));
-	return s;
+	const int64_t all_edges = hg__padded_edges(edges);
+	return (struct hg__shape_of_batch){hg__padded_nodes(p, nodes, edges, graphs, all_edges),
+	                                   all_edges, graphs};
 }

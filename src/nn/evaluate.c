@@ -29,6 +29,7 @@ hg_status hg__evaluator_init(struct hg__evaluator *e, hg_params *params, hg_tape
                              const struct hg__truth *truth)
 {
 	e->ctx = params->ctx;
+	e->params = params;
 	e->truth = truth;
 	HG__TRY(hg_tape_create(params, HG_EVAL, &e->tape));
 	if (training)
@@ -37,29 +38,47 @@ hg_status hg__evaluator_init(struct hg__evaluator *e, hg_params *params, hg_tape
 	return hg_tape_compile(e->tape, e->logits);
 }
 
+hg_status hg__evaluator_init_batches(struct hg__evaluator *e, hg_params *params, hg_model *model,
+                                     const struct hg__padded *padded, int64_t graphs,
+                                     const struct hg__truth *truth)
+{
+	e->ctx = params->ctx;
+	e->params = params;
+	e->truth = truth;
+	return hg__evaluation_batches_init(&e->batches, params, model, padded, graphs);
+}
+
 void hg__evaluator_fini(struct hg__evaluator *e)
 {
 	if (e->ctx)
 		hg__capture_drop(e->ctx, &e->capture);
 	hg_tape_free(e->tape);
+	hg__evaluation_batches_fini(&e->batches);
 	*e = (struct hg__evaluator){0};
+}
+
+hg_status hg__evaluator_forward(const struct hg__evaluator *e, const hg_tensor **logits)
+{
+	*logits = e->tape ? hg_tape_value(e->tape, e->logits) : e->batches.logits;
+	return e->tape ? hg_tape_forward(e->tape) : hg__evaluation_batches_forward(&e->batches);
 }
 
 /* A forward pass, and its scores on the board. */
 static hg_status scores_queue(const struct hg__evaluator *e)
 {
-	struct hg__scores_args args = {.x = hg_tape_value(e->tape, e->logits)->mat,
+	const hg_tensor *logits = NULL;
+	HG__TRY(hg__evaluator_forward(e, &logits));
+	struct hg__scores_args args = {.x = logits->mat,
 	                               .label = e->truth->label->mat,
 	                               .loss_split = e->truth->mask[HG__SPLIT_VAL] ? HG__SPLIT_VAL
 	                                                                           : HG__SPLIT_TRAIN,
 	                               .board = e->board,
-	                               .step = e->tape->params->step};
+	                               .step = e->params->step};
 	for (int split = 0; split < HG__SPLITS; split++)
 		if (e->truth->mask[split])
 			args.mask[split] = e->truth->mask[split]->mat;
-	HG__TRY(hg_tape_forward(e->tape));
 	HG__TRY(e->ctx->backend->kernels->scores.run(e->ctx, &args));
-	e->tape->params->overflow_pending = 0; /* the scores kernel has cleared the flag */
+	e->params->overflow_pending = 0; /* the scores kernel has cleared the flag */
 	return HG_OK;
 }
 

@@ -5,18 +5,22 @@
 #include "halfgraph/model.h"
 #include "kernels/kernels.h"
 #include "nn/best.h"
+#include "nn/evaluate_batches.h"
 #include "nn/truth.h"
 
 HG_EXTERN_C_BEGIN
 
-/* A forward-only tape on the parameters of the training tape. The device writes the scores to the
- * board (kernels/scores.h) and the weights to `best` if they are the best so far, so the host does
- * not have to wait for an evaluation. Where the host computes the metric (hg__truth_on_host), it
- * runs the tape by itself (train_score.c), and hg__evaluate is not called. */
+/* Forward-only tapes on the parameters of the training tape: one on all rows, or those of batches
+ * of graphs. The device writes the scores to the board (kernels/scores.h) and the weights to `best`
+ * if they are the best so far, so the host does not have to wait for an evaluation. Where the host
+ * computes the metric (hg__truth_on_host), it runs the tapes by itself (train_score.c), and
+ * hg__evaluate is not called. */
 struct hg__evaluator {
 	hg_context *ctx;
-	hg_tape *tape;
+	hg_params *params;
+	hg_tape *tape; /* on all rows; NULL: there are batches */
 	hg_var logits;
+	struct hg__evaluation_batches batches;
 	const struct hg__truth *truth;
 	struct hg__board *board; /* device */
 	struct hg__best *best;
@@ -31,7 +35,14 @@ HG_NODISCARD hg_status hg__evaluator_init(struct hg__evaluator *e, hg_params *pa
                                           hg_tape *training, hg_model *model,
                                           const hg_model_input *input,
                                           const struct hg__truth *truth);
+/* The same in batches of so many graphs (evaluate_batches.h). */
+HG_NODISCARD hg_status hg__evaluator_init_batches(struct hg__evaluator *e, hg_params *params,
+                                                  hg_model *model, const struct hg__padded *padded,
+                                                  int64_t graphs, const struct hg__truth *truth);
 void hg__evaluator_fini(struct hg__evaluator *e);
+/* Queues the forward pass, or those of all batches, and gives the logits of all rows. */
+HG_NODISCARD hg_status hg__evaluator_forward(const struct hg__evaluator *e,
+                                             const hg_tensor **logits);
 /* Queues an evaluation, captured on its own. The device skips it if the board says that it is not
  * due. */
 HG_NODISCARD hg_status hg__evaluate(struct hg__evaluator *e);

@@ -14,19 +14,16 @@ static int32_t argmax(const float *logits, int64_t cols)
 	return best;
 }
 
-hg_status hg__predict(hg_context *ctx, hg_tape *tape, hg_var logits, int32_t *prediction,
-                      float *values)
+hg_status hg__predict(hg_context *ctx, const hg_tensor *logits, int32_t *prediction, float *values)
 {
-	HG__TRY(hg_tape_forward(tape));
-	const hg_tensor *value = hg_tape_value(tape, logits);
-	const int64_t rows = hg_tensor_rows(value), cols = hg_tensor_cols(value);
+	const int64_t rows = hg_tensor_rows(logits), cols = hg_tensor_cols(logits);
 	void *host = NULL;
 	if (values)
 		host = values;
 	else
 		HG__TRY(hg__host_alloc(ctx, (size_t)(rows * cols), sizeof(float), "logits", &host));
 	const float *scores = host;
-	const hg_status status = hg_tensor_download(value, host, HG_F32);
+	const hg_status status = hg_tensor_download(logits, host, HG_F32);
 	for (int64_t i = 0; status >= 0 && prediction && i < rows; i++)
 		prediction[i] = argmax(scores + i * cols, cols);
 	if (!values)

@@ -5,10 +5,9 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Runs a tape that ends in logits, and reads them: the class of each row, and the logits unless
- * they are NULL (hg_train_predict). */
-HG_NODISCARD hg_status hg__predict(hg_context *ctx, hg_tape *tape, hg_var logits,
-                                   int32_t *prediction, float *values);
+/* Reads logits: the class of each row, and the logits unless they are NULL (hg_train_predict). */
+HG_NODISCARD hg_status hg__predict(hg_context *ctx, const hg_tensor *logits, int32_t *prediction,
+                                   float *values);
 
 /* Predictions of standardised targets, in place: x * deviation + mean, for each column. */
 void hg__targets_undo(float *x, int64_t rows, int64_t cols, const double *mean,

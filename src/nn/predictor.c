@@ -243,7 +243,8 @@ static hg_status record_and_run(hg_predictor *p, hg_tape *tape, const hg_model_i
 	    w->embedding ? hg__model_record_embedding(p->model, tape, input, w->layer, w->of_graphs, &h)
 	                 : hg_model_record(p->model, tape, input);
 	HG__TRY(hg_tape_compile(tape, scores));
-	HG__TRY(hg__predict(p->ctx, tape, scores, w->prediction, w->logits));
+	HG__TRY(hg_tape_forward(tape));
+	HG__TRY(hg__predict(p->ctx, hg_tape_value(tape, scores), w->prediction, w->logits));
 	if (w->logits && p->mean.data)
 		hg__targets_undo(w->logits, hg_tensor_rows(hg_tape_value(tape, scores)),
 		                 hg_model_get_config(p->model)->out_features, p->mean.data,

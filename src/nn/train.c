@@ -78,6 +78,12 @@ static hg_status config_check(hg_context *ctx, const hg_train_config *c, const h
 	if (c->batch_graphs < 0)
 		return hg__fail(ctx, HG_ERR_ARG, "train: batch_graphs is %lld, expected at least 0",
 		                (long long)c->batch_graphs);
+	if (c->eval_graphs < 0 || (c->eval_graphs && !c->batch_graphs))
+		return hg__fail(ctx, HG_ERR_ARG,
+		                c->eval_graphs < 0 ? "train: eval_graphs is %lld, expected at least 0"
+		                                   : "train: eval_graphs is %lld, expected 0, because "
+		                                     "batch_graphs is 0",
+		                (long long)c->eval_graphs);
 	if (c->batch_graphs && c->model.readout < 0)
 		return hg__fail(ctx, HG_ERR_ARG,
 		                "train: batch_graphs is %lld, but only a graph task (model.readout) has "
@@ -199,6 +205,21 @@ static hg_status copy_class_names(hg_train *t, const hg_train_data *d)
 	return HG_OK;
 }
 
+/* Padded batches have what the tapes on the first batch ask for: that of a step, and of an
+ * evaluation. */
+static hg_status buckets_init(hg_train *t)
+{
+	if (hg__train_evaluation_graphs(t)) {
+		hg_tape *tape = NULL;
+		HG__TRY(hg_tape_create(t->params, HG_EVAL, &tape));
+		const hg_var logits = hg_model_record(t->model, tape, &t->batches.batch.input);
+		const hg_status status = hg_tape_compile(tape, logits);
+		hg_tape_free(tape);
+		HG__TRY(status);
+	}
+	return hg__train_buckets_init(t);
+}
+
 static hg_status build_train(hg_train *t, const hg_train_data *d)
 {
 	const int64_t rows = target_rows(&t->config, d);
@@ -225,8 +246,9 @@ static hg_status build_train(hg_train *t, const hg_train_data *d)
 	t->board = board;
 	HG__TRY(hg__train_batches_init(t, d));
 	HG__TRY(hg__train_schedule(t, 0));
-	HG__TRY(hg__train_record(t));
-	return hg__train_buckets_init(t);
+	HG__TRY(hg__train_record_tape(t));
+	HG__TRY(buckets_init(t));
+	return hg__train_record_rest(t);
 }
 
 hg_status hg_train_create(hg_context *ctx, const hg_train_config *config, const hg_train_data *data,

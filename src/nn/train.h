@@ -101,6 +101,10 @@ HG_NODISCARD hg_status hg__train_record(hg_train *train);
 HG_NODISCARD hg_status hg__train_record_tape(hg_train *train);
 HG_NODISCARD hg_status hg__train_record_step(hg_train *train);
 HG_NODISCARD hg_status hg__train_record_evaluation(hg_train *train);
+/* train_record.c: what hg__train_record does behind the tape of a step. */
+HG_NODISCARD hg_status hg__train_record_rest(hg_train *train);
+/* train_record.c: the graphs of an evaluation's batch; 0: it is on all rows at once. */
+int64_t hg__train_evaluation_graphs(const hg_train *train);
 /* train_batches.c: makes the batches of what is learnt, once t->truth is there, and puts the first
  * one in place. */
 HG_NODISCARD hg_status hg__train_batches_init(hg_train *train, const hg_train_data *data);

@@ -31,11 +31,26 @@ hg_status hg__train_record_step(hg_train *t)
 	return hg_step_create(t->tape, t->optim, &config, &t->step);
 }
 
+int64_t hg__train_evaluation_graphs(const hg_train *t)
+{
+	const hg_batches *all = t->batches.all;
+	if (!all)
+		return 0;
+	const int64_t graphs =
+	    t->config.eval_graphs ? t->config.eval_graphs : hg__evaluation_graphs(all);
+	return graphs < all->graphs ? graphs : 0;
+}
+
 /* A run in batches replaces its training tape often, so its evaluation has an arena of its own. */
 hg_status hg__train_record_evaluation(hg_train *t)
 {
-	HG__TRY(hg__evaluator_init(&t->evaluator, t->params, t->batches.all ? NULL : t->tape, t->model,
-	                           &t->input, &t->truth));
+	const int64_t graphs = hg__train_evaluation_graphs(t);
+	const struct hg__padded *padded = &t->batches.buckets.padded;
+	HG__TRY(graphs && padded->all
+	            ? hg__evaluator_init_batches(&t->evaluator, t->params, t->model, padded, graphs,
+	                                         &t->truth)
+	            : hg__evaluator_init(&t->evaluator, t->params, t->batches.all ? NULL : t->tape,
+	                                 t->model, &t->input, &t->truth));
 	t->evaluator.eager = t->config.step.eager;
 	t->evaluator.board = t->board;
 	t->evaluator.best = &t->best;
@@ -66,15 +81,20 @@ static hg_status begin_init(hg_train *t)
 	return hg__train_begin_init(t);
 }
 
+hg_status hg__train_record_rest(hg_train *t)
+{
+	HG__TRY(hg__train_record_evaluation(t));
+	HG__TRY(hg__train_record_step(t));
+	return begin_init(t);
+}
+
 /* After a failure between two batches none is in place. */
 hg_status hg__train_record(hg_train *t)
 {
 	if (t->batches.all && !t->batches.batch.input.graph)
 		HG__TRY(hg__train_batches_load(t, 0, 0));
 	HG__TRY(hg__train_record_tape(t));
-	HG__TRY(hg__train_record_evaluation(t));
-	HG__TRY(hg__train_record_step(t));
-	return begin_init(t);
+	return hg__train_record_rest(t);
 }
 
 void hg__train_tape_free(hg_train *t)

@@ -411,8 +411,9 @@ hg_status hg_train_predict(hg_train *train, int32_t *prediction, float *logits)
 	if (!prediction && !(logits && train->truth.target))
 		return hg__fail(train->ctx, HG_ERR_ARG, "train_predict: %s is NULL",
 		                train->truth.target && !logits ? "logits" : "prediction");
-	HG__TRY(hg__predict(train->ctx, train->evaluator.tape, train->evaluator.logits, prediction,
-	                    logits));
+	const hg_tensor *found = NULL;
+	HG__TRY(hg__evaluator_forward(&train->evaluator, &found));
+	HG__TRY(hg__predict(train->ctx, found, prediction, logits));
 	if (logits)
 		hg__truth_undo(&train->truth, logits);
 	return HG_OK;

@@ -21,13 +21,13 @@ static hg_status board_write(hg_train *t, const struct hg__step *step)
 	return t->ctx->backend->copy_in(t->ctx, &t->params->step->stop, &step->stop, sizeof step->stop);
 }
 
-/* Runs the evaluation's tape, and clears what its guards have found: an overflow there does not
+/* Runs the evaluation's tapes, and clears what its guards have found: an overflow there does not
  * skip the next step. */
 static hg_status logits_judge(hg_train *t, struct hg__judgement *judgement)
 {
-	HG__TRY(hg_tape_forward(t->evaluator.tape));
-	HG__TRY(hg__judge(&t->truth, t->ctx, hg_tape_value(t->evaluator.tape, t->evaluator.logits),
-	                  judgement));
+	const hg_tensor *logits = NULL;
+	HG__TRY(hg__evaluator_forward(&t->evaluator, &logits));
+	HG__TRY(hg__judge(&t->truth, t->ctx, logits, judgement));
 	return hg__overflow_clear(t->params);
 }
 

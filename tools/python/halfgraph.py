@@ -124,6 +124,7 @@ hg_train_config = _struct(
     ("class_weights", _ptr),
     ("class_weight_count", _i64),
     ("label_smoothing", _f32),
+    ("eval_graphs", _i64),
 )
 hg_model_input = _struct(
     "hg_model_input",
