@@ -155,9 +155,9 @@ typedef struct hg_train_config {
 	int64_t class_weight_count; /**< as many as out_features */
 	float label_smoothing;      /**< cross-entropy: in [0, 1); default 0 */
 	/** with batch_graphs: an evaluation computes the logits of so many graphs at a time. 0
-	 * (default): of graphs of some 2^20 nodes together, at least batch_graphs, so that the memory
-	 * of an evaluation does not grow with the dataset. Where batches are not padded it is on all
-	 * graphs at once */
+	 * (default): of graphs of some 2^20 nodes together, or fewer where there are more than 64
+	 * features, but at least batch_graphs, so that its memory does not grow with the dataset. Where
+	 * batches are not padded it is on all graphs at once */
 	int64_t eval_graphs;
 } hg_train_config;
 
@@ -297,8 +297,8 @@ HG_API HG_NODISCARD hg_status hg_train_set_state(hg_train *train, const hg_state
  * @param prediction  host [n], receives the first largest logit that is a number; -1 where none is.
  *                    May be NULL where the run learns targets.
  * @param logits      host f32 [n, C], receives the logits, or the predicted real targets; or NULL.
- * @return HG_OK; HG_ERR_ARG (train is NULL, or what must not be NULL is); HG_ERR_NOMEM;
- *         HG_ERR_DEVICE. */
+ * @return HG_OK; HG_ERR_ARG (train is NULL, or what must not be NULL is); HG_ERR_STATE (a run
+ *         failed as it recorded its evaluation again); HG_ERR_NOMEM; HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_train_predict(hg_train *train, int32_t *prediction, float *logits);
 
 /** How a column of the model's output becomes a prediction: output * deviation + mean. Where

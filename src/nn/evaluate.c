@@ -38,6 +38,9 @@ hg_status hg__evaluator_init(struct hg__evaluator *e, hg_params *params, hg_tape
 	return hg_tape_compile(e->tape, e->logits);
 }
 
+/* More batches are queued call by call: a captured one has some 20 to 100 kernels. */
+enum { MOST_CAPTURED = 64 };
+
 hg_status hg__evaluator_init_batches(struct hg__evaluator *e, hg_params *params, hg_model *model,
                                      const struct hg__padded *padded, int64_t graphs,
                                      const struct hg__truth *truth)
@@ -45,7 +48,9 @@ hg_status hg__evaluator_init_batches(struct hg__evaluator *e, hg_params *params,
 	e->ctx = params->ctx;
 	e->params = params;
 	e->truth = truth;
-	return hg__evaluation_batches_init(&e->batches, params, model, padded, graphs);
+	HG__TRY(hg__evaluation_batches_init(&e->batches, params, model, padded, graphs));
+	e->eager = e->batches.schedule.batches > MOST_CAPTURED;
+	return HG_OK;
 }
 
 void hg__evaluator_fini(struct hg__evaluator *e)
@@ -59,6 +64,8 @@ void hg__evaluator_fini(struct hg__evaluator *e)
 
 hg_status hg__evaluator_forward(const struct hg__evaluator *e, const hg_tensor **logits)
 {
+	if (!e->tape && !e->batches.logits)
+		return HG_ERR_STATE;
 	*logits = e->tape ? hg_tape_value(e->tape, e->logits) : e->batches.logits;
 	return e->tape ? hg_tape_forward(e->tape) : hg__evaluation_batches_forward(&e->batches);
 }

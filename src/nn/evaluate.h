@@ -40,7 +40,8 @@ HG_NODISCARD hg_status hg__evaluator_init_batches(struct hg__evaluator *e, hg_pa
                                                   hg_model *model, const struct hg__padded *padded,
                                                   int64_t graphs, const struct hg__truth *truth);
 void hg__evaluator_fini(struct hg__evaluator *e);
-/* Queues the forward pass, or those of all batches, and gives the logits of all rows. */
+/* Queues the forward pass, or those of all batches, and gives the logits of all rows. HG_ERR_STATE:
+ * there is no evaluator, because making it has failed. */
 HG_NODISCARD hg_status hg__evaluator_forward(const struct hg__evaluator *e,
                                              const hg_tensor **logits);
 /* Queues an evaluation, captured on its own. The device skips it if the board says that it is not

@@ -1,15 +1,20 @@
 /* Evaluations of a few graphs at a time, so that their memory does not grow with the dataset. */
 #include "nn/evaluate_batches.h"
 
+#include <math.h>
+
 #include "autograd/program.h"
 #include "autograd/tape.h"
 
-#define NODES_AT_ONCE 1048576.0 /* where rows have 64 columns of fp16 a tensor takes 128 MiB */
+#define NUMBERS_AT_ONCE 0x1p26 /* 128 MiB in fp16 */
+#define LEAST_COLUMNS 64       /* hidden layers mostly have at least so many */
 
 int64_t hg__evaluation_graphs(const hg_batches *all)
 {
 	const int64_t nodes = ((const int64_t *)all->ptr.data)[all->graphs];
-	const double most = NODES_AT_ONCE / (double)(nodes > 0 ? nodes : 1) * (double)all->graphs;
+	const double columns = (double)(all->features > LEAST_COLUMNS ? all->features : LEAST_COLUMNS),
+	             numbers = (double)nodes * columns + (double)all->graph.rowptr[nodes],
+	             most = NUMBERS_AT_ONCE / fmax(numbers, 1.0) * (double)all->graphs;
 	const int64_t graphs = most < (double)all->graphs ? (int64_t)most : all->graphs;
 	return graphs > all->per_batch ? graphs : all->per_batch;
 }
@@ -76,6 +81,8 @@ hg_status hg__evaluation_batches_init(struct hg__evaluation_batches *b, hg_param
 	*b = (struct hg__evaluation_batches){.padded = padded};
 	HG__TRY(schedule_make(b, ctx, graphs));
 	HG__TRY(block_make(b, ctx, shape));
+	hg__buffer_free(ctx, &b->schedule.lists); /* the device has them now */
+	hg__buffer_free(ctx, &b->schedule.order);
 	for (int i = 0; i < 2; i++)
 		HG__TRY(hg__padded_open(padded, &shape[i], b->block.data, &b->part[i].batch));
 	HG__TRY(record_both(b, params, model));

@@ -19,11 +19,12 @@ struct hg__evaluation_batches {
 	struct hg__schedule schedule;
 	struct hg__buffer lists, block, arena; /* device; both parts lie in the same block and arena */
 	struct hg__evaluation_part part[2];    /* of all batches but the last, and of the last */
-	hg_tensor *logits;                     /* [graphs of the dataset, outputs] */
+	hg_tensor *logits; /* [graphs of the dataset, outputs]; NULL: making all this has failed */
 };
 
 /* The graphs of a batch where the caller does not say how many: those of about 2^20 nodes, enough
- * for a GPU to be busy, but not less than the batches of the training have. */
+ * for a GPU to be busy, or of fewer where there are more than 64 features or many edges; but not
+ * fewer than the batches of the training have. */
 int64_t hg__evaluation_graphs(const hg_batches *all);
 /* graphs: of a batch, fewer than the dataset has. Tapes for evaluations have been compiled on the
  * graph for which `padded` was made. After a failure, too, hg__evaluation_batches_fini frees

@@ -46,12 +46,16 @@ hg_status hg__train_record_evaluation(hg_train *t)
 {
 	const int64_t graphs = hg__train_evaluation_graphs(t);
 	const struct hg__padded *padded = &t->batches.buckets.padded;
-	HG__TRY(graphs && padded->all
-	            ? hg__evaluator_init_batches(&t->evaluator, t->params, t->model, padded, graphs,
-	                                         &t->truth)
-	            : hg__evaluator_init(&t->evaluator, t->params, t->batches.all ? NULL : t->tape,
-	                                 t->model, &t->input, &t->truth));
-	t->evaluator.eager = t->config.step.eager;
+	const hg_status status =
+	    graphs && padded->all
+	        ? hg__evaluator_init_batches(&t->evaluator, t->params, t->model, padded, graphs,
+	                                     &t->truth)
+	        : hg__evaluator_init(&t->evaluator, t->params, t->batches.all ? NULL : t->tape,
+	                             t->model, &t->input, &t->truth);
+	if (status < 0)
+		hg__evaluator_fini(&t->evaluator);
+	HG__TRY(status);
+	t->evaluator.eager |= t->config.step.eager;
 	t->evaluator.board = t->board;
 	t->evaluator.best = &t->best;
 	t->batches.reaches = t->params->reaches;

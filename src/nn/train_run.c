@@ -412,7 +412,10 @@ hg_status hg_train_predict(hg_train *train, int32_t *prediction, float *logits)
 		return hg__fail(train->ctx, HG_ERR_ARG, "train_predict: %s is NULL",
 		                train->truth.target && !logits ? "logits" : "prediction");
 	const hg_tensor *found = NULL;
-	HG__TRY(hg__evaluator_forward(&train->evaluator, &found));
+	const hg_status status = hg__evaluator_forward(&train->evaluator, &found);
+	if (status == HG_ERR_STATE)
+		return hg__fail(train->ctx, status, "train_predict: recording the evaluation has failed");
+	HG__TRY(status);
 	HG__TRY(hg__predict(train->ctx, found, prediction, logits));
 	if (logits)
 		hg__truth_undo(&train->truth, logits);
