@@ -96,7 +96,8 @@ static void count_region(const struct hg__region_call *call, int backward, hg_pr
 		                                 hg__mat_bytes(&layer->db)
 		                           : hg__mat_bytes(&layer->y);
 	}
-	line->bytes_read += backward ? kept : 0.0;
+	line->bytes_read += backward ? kept + hg__mat_bytes(&a->readout.dy) : 0.0;
+	line->bytes_written += backward ? 0.0 : hg__mat_bytes(&a->readout.y);
 	line->bytes_written += backward ? hg__mat_bytes(&call->backward.dx) : kept;
 }
 

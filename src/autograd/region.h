@@ -8,8 +8,9 @@ HG_EXTERN_C_BEGIN
 
 enum { HG__REGION_NODES = 5 }; /* the most nodes of a layer */
 
-/* A region: consecutive layers of graph convolution on a batch of small graphs, which one kernel
- * runs forward and one backward (kernels/small_layers.h). The recording keeps the nodes as they
+/* A region: consecutive layers of graph convolution on a batch of small graphs, and perhaps the sum
+ * or mean of the last result over each graph, which one kernel runs forward and one backward
+ * (kernels/small_layers.h). The recording keeps the nodes as they
  * are, with their bounds and verdicts. Results inside it are not stored, and the plan gives them no
  * memory, unless a node outside of the region reads the result of a layer, too. All nodes run at
  * one time. Forward that is when the first node of the first layer runs, since X and parameters are
@@ -37,6 +38,7 @@ struct hg__region {
 	const struct hg__bins *bins; /* the graph's */
 	int32_t x, kept;             /* values; kept -1: no layer drops */
 	int layers, width;           /* width: hg__small_width of all layers */
+	int32_t readout;             /* the node that reads out the last result; -1: none */
 	struct hg__region_layer layer[HG__SMALL_LAYERS];
 };
 

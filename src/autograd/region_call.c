@@ -11,8 +11,8 @@ static struct hg__mat gradient_of(const hg_tape *tape, int32_t value)
 	           : none;
 }
 
-/* The gradient of a layer's result without the part that comes through the next layer; absent if
- * nothing else contributes to it. */
+/* The gradient of a result without the part that comes through the next layer; absent if nothing
+ * else contributes to it. */
 static struct hg__mat gradient_from_others(const hg_tape *tape, int32_t value)
 {
 	const struct hg__mat none = {NULL, 0, 0, 0, HG_F16};
@@ -69,6 +69,21 @@ static struct hg__small_layer layer_of(const hg_tape *tape, const struct hg__reg
 	                                .db = gradient_of(tape, layer->b)};
 }
 
+static hg_status readout_of(const hg_tape *tape, const struct hg__region *region,
+                            struct hg__small_readout *readout)
+{
+	struct hg__readout_attr attr;
+	if (region->readout < 0)
+		return HG_OK;
+	const struct hg__node *node = &tape->recording.entry[region->readout].node;
+	hg__attr_get(node, &attr, sizeof attr);
+	readout->y = hg__mat_of(tape, node->out);
+	readout->dy = gradient_from_others(tape, node->out);
+	readout->reduce = attr.reduce;
+	readout->result = guard_of(tape, region->readout);
+	return hg__graph_batch(region->graph, &readout->ptr, &readout->id);
+}
+
 /* Is A^T = A? Its factors commute where both are roots, or ones. */
 static int is_symmetric(const struct hg__region *region, const struct hg__csr *csr,
                         const struct hg__csr *csr_t)
@@ -97,6 +112,7 @@ hg_status hg__region_arguments(const hg_tape *tape, const struct hg__region *reg
 	                                               .layers = region->layers,
 	                                               .x = hg__mat_of(tape, region->x),
 	                                               .kept = hg__mat_of(tape, region->kept)};
+	HG__TRY(readout_of(tape, region, &call->forward.readout));
 	call->backward =
 	    (struct hg__small_layers_back_args){.of = call->forward,
 	                                        .csr_t = csr_t,

@@ -26,6 +26,8 @@ static void take(const struct hg__region *region, char *taken)
 	for (int l = 0; l < region->layers; l++)
 		for (int i = 0; i < region->layer[l].nodes; i++)
 			taken[region->layer[l].node[i]] = 1;
+	if (region->readout >= 0)
+		taken[region->readout] = 1;
 }
 
 /* From the last entry to the first, so that a region is found from its end and is as long as it can
@@ -71,6 +73,17 @@ static void place_node(const struct hg__recording *recording, struct hg__tape_pl
 	plan->value[recording->entry[entry].node.out].inside = 1;
 }
 
+/* What is read out is in memory, with its whole gradient. */
+static void place_readout(const struct hg__recording *recording, struct hg__tape_plan *plan,
+                          int32_t number)
+{
+	const int32_t readout = plan->region[number].readout;
+	if (readout < 0)
+		return;
+	place_node(recording, plan, number, readout);
+	plan->value[recording->entry[readout].node.out].inside = 0;
+}
+
 /* The result of layer l is in memory. So is its gradient, without the part that comes through the
  * next layer. */
 static void place_stored(const struct hg__recording *recording, struct hg__tape_plan *plan,
@@ -84,7 +97,8 @@ static void place_stored(const struct hg__recording *recording, struct hg__tape_
 
 void hg__place_regions(const struct hg__recording *recording, struct hg__tape_plan *plan)
 {
-	for (int32_t r = 0; r < (int32_t)plan->regions; r++)
+	for (int32_t r = 0; r < (int32_t)plan->regions; r++) {
+		place_readout(recording, plan, r);
 		for (int l = 0; l < plan->region[r].layers; l++) {
 			const struct hg__region_layer *layer = &plan->region[r].layer[l];
 			for (int i = 0; i < layer->nodes; i++)
@@ -92,4 +106,5 @@ void hg__place_regions(const struct hg__recording *recording, struct hg__tape_pl
 			if (layer->stored)
 				place_stored(recording, plan, &plan->region[r], l);
 		}
+	}
 }

@@ -287,7 +287,7 @@ static int64_t guards_of(const struct hg__task *task)
 	for (int l = 0; l < task->region->forward.layers; l++)
 		guards += (task->region->layer[l].inner.word != NULL) +
 		          (task->region->layer[l].result.word != NULL);
-	return guards;
+	return guards + (task->region->forward.readout.result.word != NULL);
 }
 
 static hg_status build_forward(hg_tape *tape)

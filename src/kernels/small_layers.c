@@ -35,10 +35,21 @@ static int shapes_fit(const struct hg__small_layer *l, int64_t rows, int64_t col
 	       rows_fit(&l->y, rows, out) && rows_fit(&l->dy, rows, out);
 }
 
+/* cols: of the last layer's result. */
+static int readout_fits(const struct hg__small_layers_args *a, int64_t cols)
+{
+	const struct hg__small_readout *r = &a->readout;
+	if (!r->y.data)
+		return !r->dy.data;
+	return r->y.cols == cols && rows_fit(&r->dy, r->y.rows, cols) &&
+	       (r->reduce == HG_REDUCE_SUM || r->reduce == HG_REDUCE_MEAN) &&
+	       !(r->dy.data && a->layer[a->layers - 1].dy.data);
+}
+
 hg_status hg__small_layers_supported(hg_context *ctx, const struct hg__small_layers_args *a)
 {
 	int64_t cols = a->x.cols;
-	int types = is_half(&a->x), drops_well = 1,
+	int types = is_half(&a->x) && is_half(&a->readout.y) && is_half(&a->readout.dy), drops_well = 1,
 	    shapes = a->layers >= 1 && a->layers <= HG__SMALL_LAYERS && cols >= 1 &&
 	             cols <= HG__SMALL_WIDTH && a->x.rows == a->csr.rows &&
 	             a->csr.rows == a->csr.cols && a->bins->bins <= INT32_MAX;
@@ -54,7 +65,8 @@ hg_status hg__small_layers_supported(hg_context *ctx, const struct hg__small_lay
 		    ctx, HG_ERR_UNSUPPORTED,
 		    "small_layers: operands of f32; supported are f16, and f32 for gradients of "
 		    "weights");
-	shapes = shapes && drops_well && hg__small_matrices(a) <= HG__SMALL_MATRICES &&
+	shapes = shapes && drops_well && readout_fits(a, cols) &&
+	         hg__small_matrices(a) <= HG__SMALL_MATRICES &&
 	         (!a->kept.data ||
 	          (a->kept.rows == a->bins->bins * a->layers &&
 	           a->kept.cols == hg__small_kept(hg__small_width_of(a)) && a->kept.dtype == HG_I32));

@@ -7,6 +7,7 @@
 #include "core/context.h"
 #include "core/csr.h"
 #include "core/mat.h"
+#include "halfgraph/ops_graph.h"
 #include "kernels/epilogue.h"
 #include "kernels/overflow.h"
 
@@ -51,6 +52,25 @@ static inline int hg__small_has_self(const struct hg__small_layer *layer)
 	return layer->w_self.data != NULL;
 }
 
+/* What is read out of the last result H, for each graph g of the batch:
+ *
+ *     Y[g] = sum over the nodes i of g of H[i], which HG_REDUCE_MEAN divides by their number
+ *
+ * and 0 if g has no node. The sum is f32, and narrowed once.
+ *
+ * - ptr, id: as for readout and readout_back (kernels.h).
+ * - y: [graphs, columns of H]; absent: nothing is read out, and dy is absent.
+ * - dy: backward only; the gradient of Y. Then the last layer has no dy of its own: that is
+ *   narrow(dY[g]), or narrow(dY[g] / size of g).
+ * - result: checks Y for overflow. */
+struct hg__small_readout {
+	const int64_t *ptr;
+	const int32_t *id;
+	struct hg__mat y, dy;
+	hg_reduce reduce; /* HG_REDUCE_SUM or HG_REDUCE_MEAN */
+	struct hg__overflow_flag result;
+};
+
 /* Layers 0 .. layers - 1, each on the result of the one before:
  *
  *     H_0 = X,   H_{l+1} = layer_l(H_l)
@@ -74,6 +94,7 @@ struct hg__small_layers_args {
 	const struct hg__small_layer *layer;
 	int layers;
 	struct hg__mat x, kept;
+	struct hg__small_readout readout;
 };
 static inline int hg__small_matrices(const struct hg__small_layers_args *a)
 {

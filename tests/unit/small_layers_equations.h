@@ -295,10 +295,54 @@ static inline void add_rest(const struct operand *rest, struct band *d)
 	narrow(d);
 }
 
+/* What is read out of the last result: sums of at most as many terms as the largest graph has
+ * nodes, and of a mean one rounding more. */
+static inline struct band read_out(const struct run *r, const struct band *h)
+{
+	const struct scene *s = r->s;
+	struct band out = band_new(s->graphs, h->cols);
+	for (int64_t g = 0; g < s->graphs; g++) {
+		const int64_t rows = s->graph_ptr[g + 1] - s->graph_ptr[g];
+		const double size = r->shape->readout == 1 + HG_REDUCE_MEAN && rows ? (double)rows : 1.0;
+		for (int64_t c = 0; c < h->cols; c++) {
+			struct sum sum = {0};
+			for (int64_t i = s->graph_ptr[g]; i < s->graph_ptr[g + 1]; i++)
+				add_product(h->x[i * h->cols + c], h->e[i * h->cols + c], 1.0, 0.0, 1, &sum);
+			sum.x /= size;
+			sum.e /= size;
+			sum.size /= size;
+			put_sum(&sum, (double)rows + 1.0, &out, g * h->cols + c);
+		}
+	}
+	narrow(&out);
+	return out;
+}
+
+/* The gradient of the last result from that of what is read out of it: two roundings of f32 before
+ * it is narrowed. */
+static inline struct band readout_gradient(const struct run *r)
+{
+	const struct scene *s = r->s;
+	struct band d = band_new(s->rows, r->dreadout.cols);
+	for (int64_t i = 0; i < s->rows; i++) {
+		const int64_t g = s->graph_of[i];
+		for (int64_t c = 0; g >= 0 && c < d.cols; c++) {
+			const double size = r->shape->readout == 1 + HG_REDUCE_MEAN
+			                        ? (double)(s->graph_ptr[g + 1] - s->graph_ptr[g])
+			                        : 1.0;
+			d.x[i * d.cols + c] = (double)r->dreadout.x[g * d.cols + c] / size;
+			d.e[i * d.cols + c] = 2.0 * U32 * fabs(d.x[i * d.cols + c]);
+		}
+	}
+	narrow(&d);
+	return d;
+}
+
 static inline void check_run(struct run *r)
 {
 	const int layers = r->shape->layers;
-	struct band h[LAYERS + 1], d = band_of(&r->dy[layers - 1]);
+	struct band h[LAYERS + 1],
+	    d = r->shape->readout ? readout_gradient(r) : band_of(&r->dy[layers - 1]);
 	int64_t unsure = 0;
 	h[0] = band_of(&r->x);
 	for (int l = 0; l < layers; l++)
@@ -306,6 +350,11 @@ static inline void check_run(struct run *r)
 	for (int l = 0; l < layers; l++)
 		if (r->layer[l].y.data)
 			check_band(r, "the result", l, &r->y[l], &h[l + 1]);
+	if (r->shape->readout) {
+		struct band out = read_out(r, &h[layers]);
+		check_band(r, "the readout", layers - 1, &r->readout, &out);
+		free(out.x);
+	}
 	for (int l = layers - 1; l >= 0; l--) {
 		if (l < layers - 1 && r->layer[l].dy.data)
 			add_rest(&r->dy[l], &d);

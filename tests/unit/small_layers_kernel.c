@@ -351,6 +351,59 @@ static const struct shape shapes[] = {
      .layers = 2,
      .layer = {{.width = 32, .bias = 1, .relu = 1},
                {.width = 32, .aggregate_first = 1, .relu = 1, .p = 0.5f}}},
+    {.what = "a sum read out",
+     .graphs = 30,
+     .rows_scaled = 1,
+     .cols_scaled = 1,
+     .alpha = 0.5f,
+     .features = 11,
+     .layers = 2,
+     .layer = {{.width = 32, .bias = 1, .relu = 1, .p = 0.5f, .stored = 1},
+               {.width = 31, .bias = 1, .relu = 1}},
+     .readout = 1 + HG_REDUCE_SUM},
+    {.what = "a mean read out of 64 columns, with W_self",
+     .graphs = 30,
+     .symmetric = 1,
+     .rows_scaled = 1,
+     .alpha = 1.0f,
+     .features = 64,
+     .layers = 2,
+     .layer = {{.width = 64, .aggregate_first = 1, .bias = 1, .relu = 1},
+               {.width = 64, .bias = 1, .relu = 1, .p = 0.1f, .self = 1}},
+     .readout = 1 + HG_REDUCE_MEAN},
+    {.what = "a mean read out of one column, many bins",
+     .graphs = MANY,
+     .cols_scaled = 1,
+     .alpha = 1.0f,
+     .features = 5,
+     .layers = 1,
+     .layer = {{.width = 1, .bias = 1}},
+     .readout = 1 + HG_REDUCE_MEAN},
+    {.what = "large graphs read out",
+     .graphs = 27,
+     .symmetric = 1,
+     .rows_scaled = 1,
+     .alpha = 0.25f,
+     .features = 32,
+     .layers = 2,
+     .layer = {{.width = 32, .bias = 1, .relu = 1, .p = 0.5f}, {.width = 29, .bias = 1, .relu = 1}},
+     .large = 1,
+     .readout = 1 + HG_REDUCE_MEAN},
+    {.what = "large graphs of 64 columns read out",
+     .graphs = 27,
+     .rows_scaled = 1,
+     .alpha = 0.25f,
+     .features = 33,
+     .layers = 1,
+     .layer = {{.width = 64, .aggregate_first = 1, .bias = 1, .relu = 1}},
+     .large = 1,
+     .readout = 1 + HG_REDUCE_SUM},
+    {.what = "nothing to read out",
+     .alpha = 1.0f,
+     .features = 8,
+     .layers = 1,
+     .layer = {{.width = 8, .bias = 1}},
+     .readout = 1 + HG_REDUCE_SUM},
     {.what = "one large graph",
      .graphs = 1,
      .rows_scaled = 1,
@@ -499,6 +552,7 @@ static void rings_open(struct scene *s)
 			coo_add(&list, i, i / RING * RING + (i + step) % RING);
 	close_list(s, list);
 	make_bins(s, RINGS, ptr);
+	make_graphs(s, RINGS, ptr);
 }
 
 static void set_loud(struct run *r, const struct loud *of, uint64_t *word)
@@ -582,6 +636,46 @@ static const struct loud louds[] = {
     {"rows that are no nodes", 0, 1.0f, 1.0f, -13000.0f, 40000.0f, 1.0f, 1.0f, 0, NOBODY},
     {"nothing is checked", 0, 300.0f, 0.0f, 300.0f, 0.0f, 1.0f, 1.0f, 15, NOBODY},
 };
+
+/* A sum of ten nodes that are 3 x each does not fit a half, in one graph, and their mean does. */
+static void overflow_of_what_is_read_out(void)
+{
+	static const struct shape shapes_of[] = {
+	    {.what = "a sum", .readout = 1 + HG_REDUCE_SUM},
+	    {.what = "a mean", .readout = 1 + HG_REDUCE_MEAN},
+	};
+	for (int k = 0; k < 4; k++) {
+		const float x = k < 2 ? 2200.0f : 2180.0f; /* 66,000 or 65,400 together */
+		struct shape shape = shapes_of[k % 2];
+		struct scene s;
+		struct run r;
+		struct hg__buffer flag;
+		uint64_t word = 0;
+		shape.graphs = RINGS;
+		shape.features = shape.layers = shape.layer[0].width = 1;
+		rings_open(&s);
+		run_open(&r, &s, &shape);
+		for (int64_t i = 0; i < r.x.rows; i++)
+			r.x.x[i] = i / RING == LOUD / RING ? x : 1.0f;
+		r.w[0].x[0] = 1.0f;
+		send(&r.x);
+		send(&r.w[0]);
+		CHECK_OK(hg__buffer_upload(s.ctx, 1, sizeof word, &word, "flag", &flag));
+		r.forward.readout.result = (struct hg__overflow_flag){flag.data, RESULT_0};
+		CHECK_OK(s.kernels->small_layers.run(s.ctx, &r.forward));
+		CHECK_OK(s.ctx->backend->copy_out(s.ctx, &word, flag.data, sizeof word));
+		CHECK_MSG(hg__overflow_node(word) == (k == 0 ? RESULT_0 : NOBODY), "%s of %g: node %d",
+		          shape.what, x, (int)hg__overflow_node(word));
+		CHECK_OK(hg_tensor_download(r.readout.tensor, r.readout.x, HG_F32));
+		for (int g = 0; g < RINGS; g++)
+			CHECK_WITHIN(r.readout.x[g],
+			             (g == LOUD / RING ? (double)x : 1.0) * (k % 2 ? 3.0 : 30.0),
+			             k == 0 && g == LOUD / RING ? INFINITY : 16.0);
+		hg__buffer_free(s.ctx, &flag);
+		run_close(&r);
+		scene_close(&s);
+	}
+}
 
 /* ---- calls that the contract does not describe ---- */
 
@@ -735,9 +829,10 @@ int main(int argc, char **argv)
 	enum {
 		SHAPES = sizeof shapes / sizeof *shapes,
 		LOUDS = sizeof louds / sizeof *louds,
-		OTHERS = 2
+		OTHERS = 3
 	};
 	struct test_case cases[OTHERS + SHAPES + LOUDS] = {TEST(dropout_is_that_of_its_kernel),
+	                                                   TEST(overflow_of_what_is_read_out),
 	                                                   TEST(wrong_calls_are_refused)};
 	for (int i = 0; i < SHAPES; i++)
 		cases[OTHERS + i] = (struct test_case){shapes[i].what, NULL, check_shape, &shapes[i]};

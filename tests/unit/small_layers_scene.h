@@ -31,7 +31,8 @@ struct shape {
 	float alpha;
 	int features, layers;
 	struct layer layer[LAYERS];
-	int large; /* some graphs are larger than a bin */
+	int large;   /* some graphs are larger than a bin */
+	int readout; /* 0: none; else 1 + the hg_reduce of what is read out of the last layer */
 };
 
 static inline int shape_width(const struct shape *of)
@@ -57,7 +58,9 @@ struct scene {
 	const struct hg__kernels *kernels;
 	hg_graph *graph;
 	struct hg__csr csr, csr_t;
-	struct hg__buffer first, step, r, s;
+	struct hg__buffer first, step, r, s, ptr, id;
+	int64_t *graph_of, *graph_ptr; /* host: of each row, -1: none; [graphs + 1] */
+	int64_t graphs;
 	struct hg__bins bins;
 	struct entries a;
 	int64_t rows;
@@ -158,6 +161,27 @@ static inline void close_list(struct scene *s, struct coo list)
 	CHECK_OK(hg__buffer_upload(s->ctx, 1, sizeof step, &step, "step", &s->step));
 }
 
+/* The graphs as readouts read them; padding has none. */
+static inline void make_graphs(struct scene *s, int64_t graphs, const int64_t *ptr)
+{
+	int32_t *id = calloc((size_t)s->rows + 1, sizeof *id);
+	s->graph_of = calloc((size_t)s->rows + 1, sizeof *s->graph_of);
+	s->graph_ptr = calloc((size_t)graphs + 1, sizeof *s->graph_ptr);
+	s->graphs = graphs;
+	CHECK(id && s->graph_of && s->graph_ptr);
+	memcpy(s->graph_ptr, ptr, (size_t)(graphs + 1) * sizeof *ptr);
+	for (int64_t i = 0; i < s->rows; i++)
+		id[i] = -1;
+	for (int64_t g = 0; g < graphs; g++)
+		for (int64_t i = ptr[g]; i < ptr[g + 1]; i++)
+			id[i] = (int32_t)g;
+	for (int64_t i = 0; i < s->rows; i++)
+		s->graph_of[i] = id[i];
+	CHECK_OK(hg__buffer_upload(s->ctx, graphs + 1, sizeof *ptr, ptr, "ptr", &s->ptr));
+	CHECK_OK(hg__buffer_upload(s->ctx, s->rows, sizeof *id, id, "id", &s->id));
+	free(id);
+}
+
 static inline void scene_open(struct scene *s, const struct shape *of)
 {
 	float *r = NULL, *c = NULL;
@@ -175,6 +199,7 @@ static inline void scene_open(struct scene *s, const struct shape *of)
 		coo_add_transpose(&list);
 	close_list(s, list);
 	make_bins(s, of->graphs, ptr);
+	make_graphs(s, of->graphs, ptr);
 	if (of->rows_scaled)
 		s->r = factors(s, &r);
 	if (of->cols_scaled && !of->symmetric)
@@ -188,6 +213,10 @@ static inline void scene_open(struct scene *s, const struct shape *of)
 static inline void scene_close(struct scene *s)
 {
 	hg__buffer_free(s->ctx, &s->first);
+	hg__buffer_free(s->ctx, &s->ptr);
+	hg__buffer_free(s->ctx, &s->id);
+	free(s->graph_of);
+	free(s->graph_ptr);
 	hg__buffer_free(s->ctx, &s->step);
 	hg__buffer_free(s->ctx, &s->r);
 	hg__buffer_free(s->ctx, &s->s);
@@ -266,6 +295,7 @@ struct run {
 	struct operand w_self[LAYERS], dw_self[LAYERS];
 	struct operand y[LAYERS], dy[LAYERS];
 	struct operand mask[LAYERS]; /* what the kernel `dropout` makes of ones */
+	struct operand readout, dreadout;
 	struct hg__small_layer layer[LAYERS];
 	struct hg__small_layers_args forward;
 	struct hg__small_layers_back_args back;
@@ -323,6 +353,19 @@ static inline void store_layer(struct run *r, int l)
 	r->layer[l].dy = r->dy[l].tensor->mat;
 }
 
+static inline void make_readout(struct run *r)
+{
+	struct scene *s = r->s;
+	const int width = r->shape->layer[r->shape->layers - 1].width;
+	r->readout = operand_new(s, HG_F16, s->graphs, width);
+	r->dreadout = random_operand(s, s->graphs, width, 1.0, 1.0);
+	r->forward.readout = (struct hg__small_readout){.ptr = s->ptr.data,
+	                                                .id = s->id.data,
+	                                                .y = r->readout.tensor->mat,
+	                                                .dy = r->dreadout.tensor->mat,
+	                                                .reduce = (hg_reduce)(r->shape->readout - 1)};
+}
+
 static inline void run_open(struct run *r, struct scene *s, const struct shape *shape)
 {
 	int drops = 0;
@@ -330,7 +373,7 @@ static inline void run_open(struct run *r, struct scene *s, const struct shape *
 	for (int l = 0; l < shape->layers; l++) {
 		make_layer(r, l, l ? shape->layer[l - 1].width : shape->features);
 		drops |= shape->layer[l].p > 0.0f;
-		if (shape->layer[l].stored || l + 1 == shape->layers)
+		if (shape->layer[l].stored || (l + 1 == shape->layers && !shape->readout))
 			store_layer(r, l);
 	}
 	r->x = random_operand(s, s->rows, shape->features, 0.0, 1.0);
@@ -348,13 +391,15 @@ static inline void run_open(struct run *r, struct scene *s, const struct shape *
 	                                            .x = r->x.tensor->mat};
 	if (drops)
 		r->forward.kept = r->kept.tensor->mat;
+	if (shape->readout)
+		make_readout(r);
 	r->back = (struct hg__small_layers_back_args){
 	    .of = r->forward, .csr_t = s->csr_t, .symmetric = s->symmetric, .dx = r->dx.tensor->mat};
 }
 
 static inline void run_close(struct run *r)
 {
-	struct operand *const all[] = {&r->x, &r->kept, &r->dx};
+	struct operand *const all[] = {&r->x, &r->kept, &r->dx, &r->readout, &r->dreadout};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		operand_free(all[i]);
 	for (int l = 0; l < LAYERS; l++) {
@@ -370,9 +415,9 @@ static inline void run_close(struct run *r)
 	}
 }
 
-/* The results: dx, dw and db of each layer, dw_self of those that have one, and what is stored of
- * layers. */
-enum { RESULTS = 1 + 4 * LAYERS };
+/* The results: dx, dw and db of each layer, dw_self of those that have one, what is stored of
+ * layers, and what is read out. */
+enum { RESULTS = 2 + 4 * LAYERS };
 static inline int results_of(struct run *r, struct operand *results[RESULTS])
 {
 	int n = 0;
@@ -387,6 +432,8 @@ static inline int results_of(struct run *r, struct operand *results[RESULTS])
 	for (int l = 0; l < r->shape->layers; l++)
 		if (r->layer[l].y.data)
 			results[n++] = &r->y[l];
+	if (r->shape->readout)
+		results[n++] = &r->readout;
 	return n;
 }
 

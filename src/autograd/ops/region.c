@@ -6,6 +6,8 @@
  * and may have a second linear of H: the first form adds its result H W_self in the spmm_epilogue,
  * the second in an add behind both linears. Either linear may have the bias.
  *
+ * Behind the last layer a readout, sum or mean, may follow as its only reader.
+ *
  * Within a layer each result has one reader; that of a layer may have others beside the next layer.
  * Everything is f16 with f32 sums, and all layers have one graph and one normalisation. */
 #include "autograd/region.h"
@@ -286,7 +288,8 @@ static int width_of(const hg_tape *tape, const struct hg__region_layer *layer)
 
 /* Is a region of so few layers worth while? What a kernel does for each bin before the first layer
  * and behind the last one takes longer than one wide layer does op by op: a layer of 37 to 32
- * columns on 4,100 graphs took 0.18 ms on an H200, a third of the step of 12 layers. */
+ * columns on 4,100 graphs took 0.18 ms on an H200, and a step of 12 layers 0.49; it takes 0.37
+ * since that layer runs op by op and what is read out is part of the region. */
 static int is_worth_while(int layers, int width)
 {
 	return layers > (width == HG__SMALL_WIDTH);
@@ -300,12 +303,35 @@ static int most_matrices(const hg_tape *tape, const hg_graph *graph, int width)
 	                                    : HG__SMALL_MATRICES;
 }
 
+/* Is this entry a sum or a mean over the nodes of each graph, as a region can compute it? */
+static int is_readout(const hg_tape *tape, int32_t entry)
+{
+	const struct hg__node *node = node_of(tape, entry);
+	struct hg__readout_attr attr;
+	if (node->op != &hg__op_readout || !result_fits(tape, entry) ||
+	    hg__part_dtype(node, 0, &tape->recording.value[node->in[0]]) != HG_F16)
+		return 0;
+	hg__attr_get(node, &attr, sizeof attr);
+	return attr.reduce == HG_REDUCE_SUM || attr.reduce == HG_REDUCE_MEAN;
+}
+
+/* The entry of the last layer of a region that ends with this one. readout: that entry, if it reads
+ * out what the layer gives to no other. */
+static int32_t last_layer(const hg_tape *tape, int32_t last, int32_t *readout)
+{
+	const int32_t maker =
+	    is_readout(tape, last) ? hg__sole_maker(&tape->recording, node_of(tape, last), 0) : -1;
+	*readout = maker >= 0 ? last : -1;
+	return maker >= 0 ? maker : last;
+}
+
 hg_status hg__region_find(hg_tape *tape, const char *taken, int32_t last, struct hg__region *region)
 {
 	struct hg__region_layer layer[HG__SMALL_LAYERS];
 	*region = (struct hg__region){.kept = -1};
 	int count = 0, matrices = 0;
-	for (int32_t k = last; k >= 0 && count < HG__SMALL_LAYERS;) {
+	for (int32_t k = last_layer(tape, last, &region->readout);
+	     k >= 0 && count < HG__SMALL_LAYERS;) {
 		struct hg__spmm_attr spmm;
 		hg_graph *graph = NULL;
 		int batch = 0;
@@ -316,6 +342,8 @@ hg_status hg__region_find(hg_tape *tape, const char *taken, int32_t last, struct
 		matrices += reads(&layer[count]);
 		if (!batch || matrices > most_matrices(tape, graph, width))
 			break;
+		if (!count && region->readout >= 0 && node_of(tape, region->readout)->graph != graph)
+			break;
 		if (count && (graph != region->graph || spmm.norm != region->spmm.norm ||
 		              spmm.alpha != region->spmm.alpha || width != region->width))
 			break;
@@ -323,7 +351,8 @@ hg_status hg__region_find(hg_tape *tape, const char *taken, int32_t last, struct
 		region->spmm = spmm;
 		region->width = width;
 		layer[count].stored =
-		    !count || tape->recording.value[node_of(tape, k)->out].uses > reads(&layer[count - 1]);
+		    count ? tape->recording.value[node_of(tape, k)->out].uses > reads(&layer[count - 1])
+		          : region->readout < 0;
 		k = maker_of_input(tape, &layer[count++]);
 	}
 	while (count && !is_whole(tape, &layer[count - 1]))

@@ -20,6 +20,37 @@ size_t HG__CPU(small_layers_workspace)(const hg_context *ctx, const struct hg__s
 	return hg__small_job_bytes(a) + (size_t)ctx->threads * scratch_bytes(a);
 }
 
+/* What is read out of the graphs of a bin, of which this is the last result. */
+HG__INLINE void bin_readout(int width, const struct hg__small_layers_args *a,
+                            const struct hg__small_bin *bin, const float *h)
+{
+	const struct hg__small_readout *r = &a->readout;
+	const int64_t end = bin->first + bin->rows;
+	float sum[HG__SMALL_WIDTH];
+	hg__i16 over = {0};
+	for (int64_t g = r->id[bin->first]; g >= 0 && g < r->y.rows && r->ptr[g] < end; g++) {
+		const int64_t begin = r->ptr[g], rows = r->ptr[g + 1] - begin;
+		const float size = r->reduce == HG_REDUCE_MEAN && rows ? (float)rows : 1.0f;
+		for (int c = 0; c < width; c += HG__LANES) {
+			hg__v16 total = {0};
+			for (int64_t i = 0; i < rows; i++)
+				total += hg__vload(h + (begin - bin->first + i) * width + c);
+			hg__vstore(sum + c, hg__small_narrow(total / hg__vset(size), &over));
+		}
+		hg__small_put_row(&r->y, g, sum);
+	}
+	hg__small_raise(&r->result, over);
+}
+
+/* Graphs without nodes are in no bin. */
+static void read_out_empty(const struct hg__small_readout *r)
+{
+	static const float zeros[HG__SMALL_WIDTH];
+	for (int64_t g = 0; g < r->y.rows; g++)
+		if (r->ptr[g] == r->ptr[g + 1])
+			hg__small_put_row(&r->y, g, zeros);
+}
+
 HG__INLINE void bin_forward(int width, const struct hg__small_job *job,
                             const struct hg__small_bin *bin, float *h, float *next, float *t,
                             uint32_t *word)
@@ -35,6 +66,8 @@ HG__INLINE void bin_forward(int width, const struct hg__small_job *job,
 		if (a->layer[l].y.data)
 			hg__small_put(width, bin, &a->layer[l].y, h);
 	}
+	if (a->readout.y.data)
+		bin_readout(width, a, bin, h);
 }
 
 /* scratch: of this thread. */
@@ -59,6 +92,8 @@ hg_status HG__CPU(small_layers)(hg_context *ctx, const struct hg__small_layers_a
 	HG__TRY(hg__workspace(ctx, HG__CPU(small_layers_workspace)(ctx, a), &memory));
 	hg__small_open(&job, a, memory);
 	char *scratch = (char *)memory + hg__small_job_bytes(a);
+	if (a->readout.y.data)
+		read_out_empty(&a->readout);
 #pragma omp parallel for num_threads(hg__team(ctx, hg__small_work(&job))) schedule(static)
 	for (int64_t k = 0; k < a->bins->bins; k++) {
 		const struct hg__small_bin bin = hg__small_bin_of(a->bins, k);

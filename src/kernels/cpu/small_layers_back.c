@@ -168,6 +168,22 @@ HG__INLINE void add_gradient(int width, const struct hg__small_bin *bin, const s
 		hg__vstore(s->g + i, hg__vround_half(hg__vload(s->g + i) + hg__vload(s->t + i)));
 }
 
+/* The gradient of the last result, from that of what is read out of it. */
+HG__INLINE void readout_back(int width, const struct hg__small_readout *r,
+                             const struct hg__small_bin *bin, float *g)
+{
+	for (int i = 0; i < bin->rows; i++) {
+		const int32_t graph = r->id[bin->first + i];
+		if (graph < 0)
+			continue; /* zeros are there */
+		const int64_t size = r->reduce == HG_REDUCE_MEAN ? r->ptr[graph + 1] - r->ptr[graph] : 1;
+		float *to = g + i * width;
+		hg__small_load_row(width, &r->dy, graph, to);
+		for (int c = 0; c < width; c += HG__LANES)
+			hg__vstore(to + c, hg__vround_half(hg__vload(to + c) / hg__vset((float)size)));
+	}
+}
+
 /* sum [matrices, sums(width)]: those of the chunk. */
 HG__INLINE void bin_back(int width, const struct back *b, const struct hg__small_bin *bin,
                          float *sum, struct scratch *s)
@@ -181,6 +197,8 @@ HG__INLINE void bin_back(int width, const struct back *b, const struct hg__small
 		hg__small_forward(width, 0, &b->job, l, bin, s->h + l * tile, s->t, s->word,
 		                  s->h + (l + 1) * tile);
 	memset(s->g, 0, (size_t)tile * sizeof(float));
+	if (of->readout.dy.data)
+		readout_back(width, &of->readout, bin, s->g);
 	for (int l = of->layers - 1; l >= 0; l--) {
 		if (of->layer[l].dy.data)
 			add_gradient(width, bin, &of->layer[l].dy, s);

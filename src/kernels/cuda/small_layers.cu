@@ -3,6 +3,7 @@
  * own large bins, each of which takes a block (small_layers_large.cuh). */
 
 #include "kernels/cuda/small_layers_large.cuh"
+#include "kernels/cuda/small_layers_readout.cuh"
 
 namespace
 {
@@ -27,7 +28,12 @@ struct forward_args {
 	const int64_t *step;
 	unsigned long long *word;
 	unsigned *far; /* for large bins: memory for each entry of A */
+	struct readout readout;
 };
+
+/* Shared memory of a warp, for a strip of A and then for the rows that are read out. */
+template <int WIDE>
+constexpr size_t OWN_BYTES = STATE_BYTES<WIDE> > STRIP_BYTES ? STATE_BYTES<WIDE> : STRIP_BYTES;
 
 /* The shared memory of a block. rest: what is left behind the weights and biases. */
 template <int WIDE> struct memory {
@@ -66,10 +72,12 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once(WIDE))
 	extern __shared__ __align__(16) unsigned char bytes[];
 	const struct memory<WIDE> m(bytes, g.all);
 	const int warp = static_cast<int>(threadIdx.x / 32), blocks = static_cast<int>(gridDim.x);
-	__half *strip = reinterpret_cast<__half *>(m.rest + warp * STRIP_BYTES);
+	unsigned char *own = m.rest + warp * OWN_BYTES<WIDE>;
 	after_previous();
 	load_weights<WIDE>(g.all, m.w, m.b);
 	__syncthreads();
+	if (g.readout.y.data)
+		read_out_empty(g.readout);
 	const int64_t step = g.step ? *g.step : 0;
 	const int bins = g.first[g.bins + 1];
 	for (int k = static_cast<int>(blockIdx.x) + warp * blocks; k < bins; k += WARPS * blocks) {
@@ -82,8 +90,13 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once(WIDE))
 		if (hg__bin_is_large(bin.rows))
 			continue;
 		load_bin(g.x, bin, h);
-		build_adjacency(g.a, bin, strip, a);
+		build_adjacency(g.a, bin, reinterpret_cast<__half *>(own), a);
 		run_bin<WIDE, GUARDS, ANY_SELF>(g, m, a, bin, keep, h);
+		if (!g.readout.y.data)
+			continue;
+		save(h, shared_address(own));
+		read_out<WIDE>(g.readout, bin, own, 0, 1, g.word);
+		__syncwarp();
 	}
 }
 
@@ -98,8 +111,8 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once(WIDE))
 	load_weights<WIDE>(g.all, m.w, m.b);
 	const int64_t step = g.step ? *g.step : 0;
 	const auto keep = [&](int) { return kept<WIDE>{nullptr, false, step}; };
-	__half *strip = reinterpret_cast<__half *>(m.rest + LARGE_BYTES<WIDE>) +
-	                threadIdx.x / 32 * (STRIP_BYTES / sizeof(__half));
+	const int warp = static_cast<int>(threadIdx.x / 32);
+	__half *strip = reinterpret_cast<__half *>(m.rest + LARGE_BYTES<WIDE> + warp * STRIP_BYTES);
 	struct large_bins list = large_bins_of<WIDE>(g.first, g.bins, m.rest);
 	for (int k = list.next(); k >= 0; k = list.next()) {
 		struct large_adjacency<WIDE> a = large_part<WIDE>(m.rest, g.first[k], g.first[k + 1]);
@@ -107,6 +120,12 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once(WIDE))
 		load_bin(g.x, a.own, h);
 		a.build(g.a, g.far, strip);
 		run_bin<WIDE, GUARDS, true>(g, m, a, a.own, keep, h);
+		if (!g.readout.y.data)
+			continue;
+		save(h, shared_address(a.rows + warp * STATE_BYTES<WIDE>));
+		__syncthreads();
+		read_out<WIDE>(g.readout, a.all, a.rows, warp, WARPS, g.word);
+		__syncthreads();
 	}
 }
 
@@ -135,7 +154,7 @@ template <int WIDE> hg_status run(hg_context *ctx, const struct forward_args &g,
 	const void *large_one = g.word ? reinterpret_cast<const void *>(large_kernel<WIDE, true>)
 	                               : reinterpret_cast<const void *>(large_kernel<WIDE, false>);
 	HG__TRY(queue(ctx, g.word ? kernel_of<WIDE, true>(g.all) : kernel_of<WIDE, false>(g.all),
-	              g.bins < BLOCKS ? g.bins : BLOCKS, g, of_weights + WARPS * STRIP_BYTES));
+	              g.bins < BLOCKS ? g.bins : BLOCKS, g, of_weights + WARPS * OWN_BYTES<WIDE>));
 	return large ? queue(ctx, large_one, large, g,
 	                     of_weights + LARGE_BYTES<WIDE> + WARPS * STRIP_BYTES)
 	             : HG_OK;
@@ -162,6 +181,9 @@ hg_status hg__cuda_small_layers(hg_context *ctx, const struct hg__small_layers_a
 		if (of.result.word)
 			g.word = reinterpret_cast<unsigned long long *>(of.result.word);
 	}
+	g.readout = readout_of(a->readout);
+	if (a->readout.result.word)
+		g.word = reinterpret_cast<unsigned long long *>(a->readout.result.word);
 	if (g.bins == 0)
 		return HG_OK;
 	void *workspace = nullptr;

@@ -13,23 +13,9 @@ namespace small
 
 static_assert(HG__LARGE_BIN_ROWS == WARPS * HG__BIN_ROWS, "each warp has a part of a large bin");
 
-/* Where the first eight columns of a row of a bin begin, in memory where each warp has saved its
- * rows (small_layers_saved.cuh). A number of 16 bits can hold it. */
-template <int WIDE> static __device__ inline int saved_row(int row)
-{
-	static_assert(WARPS * STATE_BYTES<WIDE> < 0x10000, "16 bits");
-	const int part = row / HG__BIN_ROWS, r = row % HG__BIN_ROWS;
-	return part * static_cast<int>(STATE_BYTES<WIDE>) + r / TILE * WIDE * 512 + r / 8 % 2 * 256 +
-	       r % 8 * 16;
-}
-/* How far behind them columns 8 f .. 8 f + 7 are. */
-static __device__ inline int saved_eighth(int f)
-{
-	return f / 2 * 512 + f % 2 * 128;
-}
-
 /* A of the rows of one warp. */
 template <int WIDE> struct large_adjacency {
+	static_assert(WARPS * STATE_BYTES<WIDE> < 0x10000, "saved_row has 16 bits");
 	struct adjacency near;
 	struct bin all, own;
 	unsigned char *rows; /* shared: those of all warps */

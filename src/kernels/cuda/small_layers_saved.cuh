@@ -23,6 +23,20 @@ static __device__ inline uint4 load_piece(unsigned address)
 	return v;
 }
 
+/* Where the first eight columns of a row of a bin begin, in memory where each warp has saved its
+ * rows one behind the other. */
+template <int WIDE> static __device__ inline int saved_row(int row)
+{
+	const int part = row / HG__BIN_ROWS, r = row % HG__BIN_ROWS;
+	return part * static_cast<int>(STATE_BYTES<WIDE>) + r / TILE * WIDE * 512 + r / 8 % 2 * 256 +
+	       r % 8 * 16;
+}
+/* How far behind them columns 8 f .. 8 f + 7 are. */
+static __device__ inline int saved_eighth(int f)
+{
+	return f / 2 * 512 + f % 2 * 128;
+}
+
 /* Stores rows as matrices of 8 x 8 halves, so that restore() can transpose them. to: in shared
  * memory, the same for all lanes. */
 template <int WIDE> static __device__ inline void save(const struct by_node<WIDE> &h, unsigned to)
