@@ -99,56 +99,6 @@ static __device__ inline void aggregate_tile(const struct large_adjacency<WIDE> 
 	__syncwarp();
 }
 
-/* H' of one layer from H, in place, as run_layer() does it; all kinds of layers in one function,
- * because it is long. */
-template <bool GUARDS, bool, int WIDE>
-static __device__ inline void run_any(const struct layer &of, const struct large_adjacency<WIDE> &a,
-                                      const __half *w, const float4 *b, const struct bin &bin,
-                                      const struct kept<WIDE> &kept, unsigned long long *word,
-                                      struct by_node<WIDE> &h)
-{
-	struct by_feature<WIDE> t;
-	unsigned inner = 0, result = 0;
-	if (of.aggregate_first)
-		flip(h, t);
-	else
-		product(h, w, t);
-	if (GUARDS && !of.aggregate_first)
-		look(t.at, inner);
-	share_rows(a, t);
-#pragma unroll
-	for (int i = 0; i < TILES; i++) {
-		float c[2 * WIDE][4] = {};
-		if (!of.aggregate_first)
-			begin_tile(b, c);
-		aggregate_tile(a, t, i, c);
-		if (of.aggregate_first) {
-			unsigned sums[1][WIDE][2][2];
-			narrow_tile(c, sums[0]);
-			if (GUARDS)
-				look(sums, inner);
-			begin_tile(b, c);
-			product_tile(sums[0], w, c);
-		}
-		if (of.has_self)
-			product_tile(h.at[i], w + weights<WIDE>::HALVES, c);
-		if (of.ending == DROP)
-			drop_tile(of.scale, kept.tile(of, bin, i), c);
-		if (of.ending == PLAIN)
-			narrow_tile<false>(c, h.at[i]);
-		else
-			narrow_tile<true>(c, h.at[i]);
-		if ((i + 1) * TILE > bin.rows)
-			clear_behind(bin.rows - i * TILE, h.at[i]);
-	}
-	end_sharing(a);
-	if (GUARDS) {
-		look(h.at, result);
-		check(word, of.inner, inner);
-		check(word, of.result, result);
-	}
-}
-
 /* ---- which bins ---- */
 
 /* The large bins of this block: of all of them, each gridDim.x-th. All threads of the block ask. */
