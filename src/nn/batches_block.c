@@ -99,7 +99,9 @@ hg_status hg__padded_open(const struct hg__padded *p, const struct hg__shape_of_
 	    .root_row = array_in(p, &l, block, HG__PADDED_ROOT_ROW),
 	    .root_col = array_in(p, &l, block, HG__PADDED_ROOT_COL),
 	    .weight_f16 = array_in(p, &l, block, HG__PADDED_WEIGHT_F16),
-	    .bins = {hg__bins_most(s->nodes), array_in(p, &l, block, HG__PADDED_BIN)}};
+	    .bins = {.bins = hg__bins_most(s->nodes),
+	             .first = array_in(p, &l, block, HG__PADDED_BIN),
+	             .rows = hg__bins_rows(all->graph_facts.batch_max)}};
 	HG__TRY(hg__graph_of_changing(all->ctx, &out->arrays, &all->graph_facts, &out->graph));
 	out->x = view_of(p, &l, block, HG__PADDED_X, s->nodes, all->features, p->x_dtype);
 	out->edge_x =
