@@ -10,12 +10,12 @@ enum { HG__REGION_NODES = 5 }; /* the most nodes of a layer */
 
 /* A region: consecutive layers of graph convolution on a batch of small graphs, and perhaps the sum
  * or mean of the last result over each graph, which one kernel runs forward and one backward
- * (kernels/small_layers.h). The recording keeps the nodes as they
- * are, with their bounds and verdicts. Results inside it are not stored, and the plan gives them no
- * memory, unless a node outside of the region reads the result of a layer, too. All nodes run at
- * one time. Forward that is when the first node of the first layer runs, since X and parameters are
- * all that a region reads; backward, when the linear of the first layer's W runs, which is after
- * the backward of everything that reads a result of the region.
+ * (kernels/small_layers.h). The recording keeps the nodes as they are, with their bounds and
+ * verdicts. Results inside it are not stored, and the plan gives them no memory, unless a node
+ * outside of the region reads the result of a layer, too. All nodes run at one time. Forward that
+ * is when the first node of the first layer runs, since X and parameters are all that a region
+ * reads; backward, when the linear of the first layer's W runs, which is after the backward of
+ * everything that reads a result of the region.
  *
  * The gradient passes A^T before W^T in each layer, also where the layer aggregates first; and
  * bias, activation and dropout of a layer are not narrowed in between. */

@@ -149,12 +149,15 @@ static void run_evaluated(hg_context *ctx, const struct many_graphs *g, int vari
 	run_close(r);
 }
 
-/* A learning rate of 0, so that weights are the same at every epoch. A row of a
- * product is summed in the same order wherever it is, but a kernel may be chosen by the number of
- * rows, so a few numbers round to the other side: the test allows 8 roundings of the largest
- * logit, of the state type. */
-static void check_evaluations(hg_context *ctx, const struct many_graphs *g, const char *model,
-                              int variant, hg_loss loss)
+/* A learning rate of 0, so that weights are the same at every epoch. A row of a product is summed
+ * in the same order wherever it is, but a kernel may be chosen by the number of rows, so a few
+ * numbers round to the other side, and later layers see that. The test allows so many roundings of
+ * the largest logit, of the state type. Measured on a CPU: 5.1 at most, and 0 for most models and
+ * types. Logits of fp16 that differ by a tenth of the largest are 200 roundings apart. */
+#define ROUNDINGS 8
+
+static double check_evaluations(hg_context *ctx, const struct many_graphs *g, const char *model,
+                                int variant, hg_loss loss)
 {
 	static const int64_t sizes[] = {1, 7, 20, MG_GRAPHS - 1, 1000};
 	static float all[MG_GRAPHS * MG_CLASSES], some[MG_GRAPHS * MG_CLASSES];
@@ -162,7 +165,7 @@ static void check_evaluations(hg_context *ctx, const struct many_graphs *g, cons
 	const int64_t count = MG_GRAPHS * (loss == HG_LOSS_CROSS_ENTROPY ? MG_CLASSES : 2);
 	const double unit = variant & MG_F32 ? 0x1p-24 : 0x1p-11;
 	struct run expected, found;
-	double largest = 0.0;
+	double largest = 0.0, worst = 0.0;
 	c.loss = loss;
 	c.optim.lr = 0.0f;
 	c.epochs = 3;
@@ -171,13 +174,18 @@ static void check_evaluations(hg_context *ctx, const struct many_graphs *g, cons
 		largest = fmax(largest, fabs((double)all[i]));
 	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
 		run_evaluated(ctx, g, variant, c, sizes[s], &found, some);
-		for (int64_t i = 0; i < count; i++)
-			CHECK_MSG(fabs((double)all[i] - (double)some[i]) <= 8.0 * unit * largest,
+		for (int64_t i = 0; i < count; i++) {
+			const double apart = fabs((double)all[i] - (double)some[i]) / (unit * largest);
+			CHECK_MSG(apart <= ROUNDINGS,
 			          "%s, variant %d, %lld graphs at a time: logit %lld is %.9g, expected %.9g",
 			          model, variant, (long long)sizes[s], (long long)i, some[i], all[i]);
+			worst = fmax(worst, apart);
+		}
 		if (loss == HG_LOSS_MAE)
-			CHECK_WITHIN(found.last.val_metric, expected.last.val_metric, 8.0 * unit * largest);
+			CHECK_WITHIN(found.last.val_metric, expected.last.val_metric,
+			             ROUNDINGS * unit * largest);
 	}
+	return worst;
 }
 
 static void evaluations_in_batches_are_those_of_all_graphs(void)
@@ -187,8 +195,9 @@ static void evaluations_in_batches_are_those_of_all_graphs(void)
 	for (const char *const *name = hg_model_names(); *name; name++)
 		for (int variant = 0; variant < MG_VARIANTS; variant++) {
 			hg_context *ctx = test_context();
-			check_evaluations(ctx, &g, *name, variant, HG_LOSS_CROSS_ENTROPY);
-			check_evaluations(ctx, &g, *name, variant, HG_LOSS_MAE);
+			test_note("%s, variant %d: logits at most %.2g and %.2g roundings apart", *name,
+			          variant, check_evaluations(ctx, &g, *name, variant, HG_LOSS_CROSS_ENTROPY),
+			          check_evaluations(ctx, &g, *name, variant, HG_LOSS_MAE));
 			hg_context_free(ctx);
 		}
 }

@@ -134,6 +134,11 @@ template <int WIDE, bool GUARDS> const void *kernel_of(const struct layers &all)
 	return any_self(all) ? reinterpret_cast<const void *>(forward_kernel<WIDE, GUARDS, true>)
 	                     : reinterpret_cast<const void *>(forward_kernel<WIDE, GUARDS, false>);
 }
+hg_status zero(hg_context *ctx, const struct hg__mat &y)
+{
+	const size_t bytes = static_cast<size_t>(y.rows * y.ld) * sizeof(__half);
+	return bytes ? ctx->backend->fill(ctx, y.data, 0, bytes) : HG_OK;
+}
 hg_status queue(hg_context *ctx, const void *kernel, int blocks, const struct forward_args &g,
                 size_t shared)
 {
@@ -184,8 +189,8 @@ hg_status hg__cuda_small_layers(hg_context *ctx, const struct hg__small_layers_a
 	g.readout = readout_of(a->readout);
 	if (a->readout.result.word)
 		g.word = reinterpret_cast<unsigned long long *>(a->readout.result.word);
-	if (g.bins == 0)
-		return HG_OK;
+	if (g.bins == 0) /* no graph has a node */
+		return g.readout.y.data ? zero(ctx, a->readout.y) : HG_OK;
 	void *workspace = nullptr;
 	HG__TRY(hg__workspace(ctx, hg__cuda_small_layers_workspace(ctx, a), &workspace));
 	g.far = static_cast<unsigned *>(workspace);

@@ -192,14 +192,15 @@ __device__ void bin_back(const struct back_args &g, const struct memory &m,
 
 /* What a block begins with, and its sums. */
 template <int WIDE>
-__device__ struct block_sums<WIDE> begin_block(const struct back_args &g, const struct memory &m) {
+__device__ block_sums<WIDE> begin_block(const struct back_args &g, const struct memory &m)
+{
 	using of = gradient<WIDE>;
 	float *partial = g.partial + static_cast<int64_t>(blockIdx.x) * g.all.matrices * of::FLOATS;
 	load_weights<WIDE>(g.all, m.w, m.b);
 	if (threadIdx.x < 2)
 		barrier_init(m.barriers + 8 * threadIdx.x);
 	__syncthreads();
-	return {m.slots, partial, m.barriers, g.all.matrices *of::CHUNKS};
+	return {m.slots, partial, m.barriers, g.all.matrices * of::CHUNKS};
 }
 
 template <int WIDE, bool ANY_SELF>
@@ -453,7 +454,7 @@ size_t hg__cuda_small_layers_back_workspace(const hg_context *,
 int hg__cuda_small_matrices_most(const hg_context *ctx, int width, int bin_rows)
 {
 	const size_t most = most_shared(ctx);
-	const bool large = bin_rows > HG__BIN_ROWS;
+	const bool large = hg__bin_is_large(bin_rows);
 	if (width == 64)
 		return large ? 0 : most_matrices<4>(most, false);
 	return most_matrices<2>(most, large);

@@ -156,11 +156,12 @@ struct large_bins {
 		return taken < listed ? list[taken++] : -1;
 	}
 };
+
 /* The shared memory of a block that has large bins: what its warps save, their lists, and those of
  * struct large_bins. */
 template <int WIDE>
-constexpr size_t
-    LARGE_BYTES = WARPS *(STATE_BYTES<WIDE> + HG__BIN_ROWS * sizeof(int2)) + large_bins::BYTES;
+constexpr size_t LARGE_BYTES = large_bins::BYTES +
+                               (STATE_BYTES<WIDE> + HG__BIN_ROWS * sizeof(int2)) * WARPS;
 
 template <int WIDE>
 static __device__ inline struct large_bins large_bins_of(const int *first, int bins,
@@ -170,30 +171,30 @@ static __device__ inline struct large_bins large_bins_of(const int *first, int b
 }
 /* The part of a warp in the large bin of nodes first .. end - 1; its A has to be built. */
 template <int WIDE>
-static __device__ inline struct large_adjacency<WIDE> large_part(unsigned char *memory, int first,
-                                                                 int end) {
+static __device__ inline large_adjacency<WIDE> large_part(unsigned char *memory, int first, int end)
+{
 	const int warp = static_cast<int>(threadIdx.x / 32), left = end - first - warp * HG__BIN_ROWS;
-	struct large_adjacency<WIDE> a;
+	large_adjacency<WIDE> a;
 	a.all = {first, end - first};
-	a.own = {left > 0 ? first + warp *HG__BIN_ROWS : first, left > HG__BIN_ROWS ? HG__BIN_ROWS
-	                                                        : left > 0          ? left
-	                                                                            : 0};
+	a.own.first = left > 0 ? first + warp * HG__BIN_ROWS : first;
+	a.own.rows = left > HG__BIN_ROWS ? HG__BIN_ROWS : left > 0 ? left : 0;
 	a.rows = memory;
 	a.far = reinterpret_cast<int2 *>(memory + WARPS * STATE_BYTES<WIDE>) + warp * HG__BIN_ROWS;
 	return a;
 }
+
+/* ---- host side ---- */
+
 /* At most so many blocks have large bins. */
-static inline int
-large_blocks(const struct hg__small_layers_args *a, int blocks)
+static inline int large_blocks(const struct hg__small_layers_args *a, int blocks)
 {
-	const int64_t most = a->bins->rows > HG__BIN_ROWS ? hg__bins_most_large(a->x.rows) : 0;
+	const int64_t most = hg__bin_is_large(a->bins->rows) ? hg__bins_most_large(a->x.rows) : 0;
 	return most < blocks ? static_cast<int>(most) : blocks;
 }
-
 /* The global memory for lists of entries. */
 static inline size_t far_bytes(const struct hg__small_layers_args *a)
 {
-	return a->bins->rows > HG__BIN_ROWS ? static_cast<size_t>(a->csr.m) * sizeof(unsigned) : 0;
+	return hg__bin_is_large(a->bins->rows) ? static_cast<size_t>(a->csr.m) * sizeof(unsigned) : 0;
 }
 
 } // namespace small
