@@ -285,71 +285,81 @@ static __device__ inline typename kept<WIDE>::bits *kept_at(void *all, const str
 	return all ? static_cast<typename kept<WIDE>::bits *>(all) + first : nullptr;
 }
 
+/* What a layer does, known to the compiler. */
+template <bool AGGREGATES_FIRST, bool HAS_SELF, int ENDING> struct fixed_kind {
+	static constexpr bool aggregate_first = AGGREGATES_FIRST, has_self = HAS_SELF;
+	static constexpr int ending = ENDING;
+};
+/* The same, found at run time. All lanes take one branch. */
+struct any_kind {
+	bool aggregate_first, has_self;
+	int ending;
+};
+
 /* H' of one layer from H, in place: the sums of 16 nodes need no other rows of H but their own.
  * Relu comes with the narrowing, behind dropout, which does not change a sign. */
-template <bool GUARDS, bool AGGREGATES, bool SELF, int ENDING, int WIDE, typename A>
-static __device__ inline void run_layer(const struct layer &of, const A &a, const __half *w,
-                                        const float4 *b, const struct bin &bin,
+template <bool GUARDS, typename Kind, int WIDE, typename A>
+static __device__ inline void run_layer(const Kind &kind, const struct layer &of, const A &a,
+                                        const __half *w, const float4 *b, const struct bin &bin,
                                         const struct kept<WIDE> &kept, unsigned long long *word,
                                         struct by_node<WIDE> &h)
 {
 	struct by_feature<WIDE> t;
 	unsigned inner = 0, result = 0;
-	if constexpr (AGGREGATES)
+	if (kind.aggregate_first)
 		flip(h, t);
 	else
 		product(h, w, t);
-	if constexpr (AGGREGATES && !SELF)
-		aggregate(a, t, h);
-	if constexpr (GUARDS && !AGGREGATES)
+	if (GUARDS && !kind.aggregate_first)
 		look(t.at, inner);
-	else if constexpr (GUARDS && !SELF)
-		look(h.at, inner);
-	if constexpr (!AGGREGATES || SELF)
-		share_rows(a, t);
+	share_rows(a, t);
 #pragma unroll
 	for (int i = 0; i < TILES; i++) {
-		float c[2 * WIDE][4];
-		if constexpr (AGGREGATES && SELF) {
+		float c[2 * WIDE][4] = {};
+		if (!kind.aggregate_first)
+			begin_tile(b, c);
+		aggregate_tile(a, t, i, c);
+		if (kind.aggregate_first) {
 			unsigned sums[1][WIDE][2][2];
-			aggregate_alone(a, t, i, sums[0]);
-			if constexpr (GUARDS)
+			narrow_tile(c, sums[0]);
+			if (GUARDS)
 				look(sums, inner);
 			begin_tile(b, c);
 			product_tile(sums[0], w, c);
-		} else {
-			begin_tile(b, c);
-			if constexpr (AGGREGATES)
-				product_tile(h.at[i], w, c);
-			else
-				aggregate_tile(a, t, i, c);
 		}
-		if constexpr (SELF)
+		if (kind.has_self)
 			product_tile(h.at[i], w + weights<WIDE>::HALVES, c);
-		if constexpr (ENDING == DROP)
+		if (kind.ending == DROP)
 			drop_tile(of.scale, kept.tile(of, bin, i), c);
-		narrow_tile<ENDING != PLAIN>(c, h.at[i]);
+		if (kind.ending == PLAIN)
+			narrow_tile(c, h.at[i]);
+		else
+			narrow_tile<true>(c, h.at[i]);
 		if ((i + 1) * TILE > bin.rows)
 			clear_behind(bin.rows - i * TILE, h.at[i]);
 	}
-	if constexpr (!AGGREGATES || SELF)
-		end_sharing(a);
-	if constexpr (GUARDS) {
-		look<ENDING != PLAIN>(h.at, result);
+	end_sharing(a);
+	if (GUARDS) {
+		if (kind.ending == PLAIN)
+			look(h.at, result);
+		else
+			look<true>(h.at, result);
 		check(word, of.inner, inner);
 		check(word, of.result, result);
 	}
 }
-/* The same with the kinds of the layer found at run time. All lanes take one branch. */
-template <bool GUARDS, bool AGGREGATES, bool SELF, typename... Args>
+/* The same with the kind of the layer that `of` says: a function for each kind, or one for all of
+ * them, where A makes it long. ANY_SELF: some layers have a W_self. Kernels without are compiled
+ * separately, because the others need more registers. */
+template <bool GUARDS, bool FIRST, bool SELF, typename... Args>
 static __device__ inline void run_ending(const struct layer &of, Args &&...args)
 {
 	if (of.ending == RELU)
-		run_layer<GUARDS, AGGREGATES, SELF, RELU>(of, static_cast<Args &&>(args)...);
+		run_layer<GUARDS>(fixed_kind<FIRST, SELF, RELU>{}, of, static_cast<Args &&>(args)...);
 	else if (of.ending == DROP)
-		run_layer<GUARDS, AGGREGATES, SELF, DROP>(of, static_cast<Args &&>(args)...);
+		run_layer<GUARDS>(fixed_kind<FIRST, SELF, DROP>{}, of, static_cast<Args &&>(args)...);
 	else
-		run_layer<GUARDS, AGGREGATES, SELF, PLAIN>(of, static_cast<Args &&>(args)...);
+		run_layer<GUARDS>(fixed_kind<FIRST, SELF, PLAIN>{}, of, static_cast<Args &&>(args)...);
 }
 template <bool GUARDS, bool SELF, typename... Args>
 static __device__ inline void run_order(const struct layer &of, Args &&...args)
@@ -359,15 +369,16 @@ static __device__ inline void run_order(const struct layer &of, Args &&...args)
 	else
 		run_ending<GUARDS, false, SELF>(of, static_cast<Args &&>(args)...);
 }
-/* ANY_SELF: some layers have a W_self. Kernels without are compiled separately, because the others
- * need more registers. */
-template <bool GUARDS, bool ANY_SELF, typename... Args>
-static __device__ inline void run_any(const struct layer &of, Args &&...args)
+template <bool GUARDS, bool ANY_SELF, typename A, typename... Args>
+static __device__ inline void run_any(const struct layer &of, const A &a, Args &&...args)
 {
-	if (ANY_SELF && of.has_self)
-		run_order<GUARDS, ANY_SELF>(of, static_cast<Args &&>(args)...);
+	if constexpr (A::ONE_FUNCTION)
+		run_layer<GUARDS>(any_kind{of.aggregate_first, ANY_SELF && of.has_self, of.ending}, of, a,
+		                  static_cast<Args &&>(args)...);
+	else if (ANY_SELF && of.has_self)
+		run_order<GUARDS, ANY_SELF>(of, a, static_cast<Args &&>(args)...);
 	else
-		run_order<GUARDS, false>(of, static_cast<Args &&>(args)...);
+		run_order<GUARDS, false>(of, a, static_cast<Args &&>(args)...);
 }
 
 } // namespace small

@@ -22,6 +22,7 @@ struct entries {
 	float alpha;
 };
 struct adjacency {
+	static constexpr bool ONE_FUNCTION = false; /* run_any() */
 	uint4 at[TILES][TILES];
 };
 

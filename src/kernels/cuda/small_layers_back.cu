@@ -446,16 +446,10 @@ size_t hg__cuda_small_layers_back_workspace(const hg_context *,
 	return is_wide(&a->of) ? workspace_bytes<4>(&a->of) : workspace_bytes<2>(&a->of);
 }
 
-/* Backward needs more shared memory than forward.
- *
- * Large bins have at most 32 columns. With 64 the code of their kernels is some 400 kB long, and
- * slow: GCN of 12 layers on 1,024 graphs of 151 nodes (peptides-like) takes 1.84 ms a step on an
- * H200, and op by op 1.41. */
+/* Backward needs more shared memory than forward. */
 int hg__cuda_small_matrices_most(const hg_context *ctx, int width, int bin_rows)
 {
 	const size_t most = most_shared(ctx);
 	const bool large = hg__bin_is_large(bin_rows);
-	if (width == 64)
-		return large ? 0 : most_matrices<4>(most, false);
-	return most_matrices<2>(most, large);
+	return width == 64 ? most_matrices<4>(most, large) : most_matrices<2>(most, large);
 }

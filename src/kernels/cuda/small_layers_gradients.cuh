@@ -27,9 +27,7 @@ static __device__ inline void differentiate(float scale, const struct by_feature
 #pragma unroll
 	for (int i = 0; i < PIECES<WIDE> * 4; i++) {
 		unsigned &at = d.at[i / 4 / TILES][i / 4 % TILES][i / 2 % 2][i % 2];
-		__half2 pair;
-		memcpy(&pair, &at, sizeof pair);
-		const float2 wide = __half22float2(pair);
+		const float2 wide = wide_pair(at);
 		at = differentiate<ENDING>(scale, h.at[i / 4 / TILES][i / 4 % TILES][i / 2 % 2][i % 2],
 		                           wide.x, wide.y);
 	}

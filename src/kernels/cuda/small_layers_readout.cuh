@@ -42,39 +42,60 @@ static __device__ inline void read_out_empty(const struct readout &of)
 			for (int c = 0; c < of.y.cols; c++)
 				of.y.data[g * of.y.ld + c] = __ushort_as_half(0);
 }
+/* Adds up the sums of each 8 lanes in a row: a lane gets the total of one of the 8 columns. */
+static __device__ inline float add_rows(float (&sum)[8])
+{
+	const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
+	for (int half = 4; half > 0; half /= 2)
+#pragma unroll
+		for (int i = 0; i < half; i++) {
+			const bool upper = (lane & half) != 0;
+			const float keeps = upper ? sum[i + half] : sum[i],
+			            gives = upper ? sum[i] : sum[i + half];
+			sum[i] = keeps + __shfl_xor_sync(0xffffffffu, gives, half);
+		}
+	return sum[0];
+}
 /* The graphs of a bin, of which this is warp `warp` of `warps`. rows: those of the bin, as save()
- * has left them. A lane has two columns. */
+ * has left them. The warp reads 32 columns of 8 rows at once, and each lane ends with a column. */
 template <int WIDE>
 static __device__ inline void read_out(const struct readout &of, const struct bin &bin,
                                        const unsigned char *rows, int warp, int warps,
                                        unsigned long long *word)
 {
-	constexpr int PAIRS = WIDE * TILE / 2, AT_ONCE = 32 / PAIRS;
-	const int lane = static_cast<int>(threadIdx.x % 32), pair = lane % PAIRS,
-	          first = of.id[bin.first];
-	const unsigned char *column = rows + saved_eighth(pair / 4) + pair % 4 * 4;
+	const int lane = static_cast<int>(threadIdx.x % 32), first = of.id[bin.first];
 	if (first < 0) /* padding alone */
 		return;
-	for (int g = first + warp * AT_ONCE + lane / PAIRS; g < of.graphs; g += warps * AT_ONCE) {
+	for (int g = first + warp; g < of.graphs; g += warps) {
 		const int begin = static_cast<int>(of.ptr[g]) - bin.first,
 		          end = static_cast<int>(of.ptr[g + 1]) - bin.first;
 		if (begin >= bin.rows)
 			break;
 		if (begin == end)
 			continue;
-		float2 sum = make_float2(0.0f, 0.0f);
-#pragma unroll 4
-		for (int r = begin; r < end; r++) {
-			const float2 x =
-			    __half22float2(*reinterpret_cast<const __half2 *>(column + saved_row<WIDE>(r)));
-			sum.x += x.x, sum.y += x.y;
+#pragma unroll
+		for (int c = 0; c < WIDE * TILE; c += 32) {
+			float sum[8] = {};
+			const unsigned at = shared_address(rows + saved_eighth(c / 8 + lane / 8));
+#pragma unroll 2
+			for (int r = begin + lane % 8; r < end; r += 8) {
+				const uint4 piece = load_piece(at + static_cast<unsigned>(saved_row<WIDE>(r)));
+				const unsigned pair[4] = {piece.x, piece.y, piece.z, piece.w};
+#pragma unroll
+				for (int i = 0; i < 4; i++) {
+					const float2 x = wide_pair(pair[i]);
+					sum[2 * i] += x.x, sum[2 * i + 1] += x.y;
+				}
+			}
+			const float total = add_rows(sum),
+			            y = of.mean ? total / static_cast<float>(end - begin) : total;
+			const __half narrow = __float2half_rn(y);
+			if (c + lane < of.y.cols) {
+				check(word, of.result, __half_as_ushort(narrow));
+				of.y.data[g * of.y.ld + c + lane] = narrow;
+			}
 		}
-		if (of.mean)
-			sum.x /= static_cast<float>(end - begin), sum.y /= static_cast<float>(end - begin);
-		const unsigned narrow = narrow_pair(sum.x, sum.y);
-		if (pair * 2 < of.y.cols)
-			check(word, of.result, narrow);
-		store_pair(of.y.data + g * of.y.ld, pair * 2, of.y.cols, of.y.pairs, narrow);
 	}
 }
 
@@ -96,9 +117,7 @@ static __device__ inline void load_readout(const struct readout &of, const struc
 			const int col = f * 8 + c;
 			const unsigned pair = cut_pair(
 			    load_pair<PAIRS>(dy, col < of.dy.cols ? col : 0, of.dy.cols), col, of.dy.cols);
-			__half2 halves;
-			memcpy(&halves, &pair, sizeof halves);
-			const float2 x = __half22float2(halves);
+			const float2 x = wide_pair(pair);
 			to.at[i / 2][f / 2][i % 2][f % 2] = g < 0 ? 0u : narrow_pair(x.x * part, x.y * part);
 		}
 	}
