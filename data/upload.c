@@ -60,6 +60,13 @@ static hg_status upload_graph(const hg_dataset *d, hg_context *ctx, const hg_upl
 
 /* ---- dense features ---- */
 
+hg_status hg__upload_tensor(hg_context *ctx, const hg_upload_config *config, int64_t rows,
+                            int64_t cols, hg_tensor **tensor)
+{
+	return (config->on_host ? hg_tensor_create_on_host : hg_tensor_create)(ctx, config->state, rows,
+	                                                                       cols, tensor);
+}
+
 /* x [nodes, features], f32, from stored sparse entries. */
 static hg_status densify(const hg_dataset *d, float **x, char *message)
 {
@@ -82,11 +89,11 @@ static hg_status fill_dense(const hg_dataset *d, hg_context *ctx, hg_tensor *x, 
 	           : core_status(ctx, status, message);
 }
 
-static hg_status upload_dense(const hg_dataset *d, hg_context *ctx, hg_dtype state, hg_tensor **x,
-                              char *message)
+static hg_status upload_dense(const hg_dataset *d, hg_context *ctx, const hg_upload_config *config,
+                              hg_tensor **x, char *message)
 {
 	float *host = NULL;
-	HG__TRY(core_status(ctx, hg_tensor_create(ctx, state, d->nodes, d->features, x), message));
+	HG__TRY(core_status(ctx, hg__upload_tensor(ctx, config, d->nodes, d->features, x), message));
 	if (d->feat)
 		return fill_dense(d, ctx, *x, d->feat, d->feat_dtype, message);
 	HG__TRY(densify(d, &host, message));
@@ -177,7 +184,7 @@ static hg_status upload_features(const hg_dataset *d, hg_context *ctx,
 	if (config->features == HG_UPLOAD_NONE)
 		return HG_OK;
 	return is_sparse(d, config->features) ? upload_sparse(d, ctx, &data->x_sparse, message)
-	                                      : upload_dense(d, ctx, config->state, &data->x, message);
+	                                      : upload_dense(d, ctx, config, &data->x, message);
 }
 
 static hg_status config_check(const hg_upload_config *config, char *message)

@@ -84,7 +84,7 @@ hg_status hg__upload_edges(const hg_dataset *d, hg_context *ctx, const hg_upload
 	memset(host, 0, (size_t)cells * sizeof *host);
 	r.at = host;
 	fill_rows(&r, config->self_loops);
-	hg_status status = hg_tensor_create(ctx, config->state, edges, columns, edge_x);
+	hg_status status = hg__upload_tensor(ctx, config, edges, columns, edge_x);
 	if (status >= 0)
 		status = hg_tensor_upload(*edge_x, host, HG_F32);
 	free(host);

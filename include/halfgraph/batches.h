@@ -14,6 +14,8 @@
  * hg_graph_facts), so what is proved of one batch is proved of all.
  *
  * Owner     Batches copy what they need of graph, features and rows, and own the batch in place.
+ *           Tensors in host memory (hg_tensor_create_on_host) are not copied but held: they stay
+ *           until the batches are freed, and must not change.
  * Threads   One thread at a time per context. */
 #ifndef HALFGRAPH_BATCHES_H
 #define HALFGRAPH_BATCHES_H
@@ -65,7 +67,8 @@ typedef struct hg_batch {
 
 /** Creates batches.
  *
- * Cost      Host memory: a copy of graph, features, attributes of edges and rows.
+ * Cost      Host memory: a copy of graph, features, attributes of edges and rows, but not of
+ *           tensors that are there already.
  * @param context  the context.
  * @param config   what to make them of.
  * @param batches  receives the batches, owned by the caller; NULL on failure.

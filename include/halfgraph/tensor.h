@@ -39,6 +39,23 @@ typedef struct hg_tensor hg_tensor;
 HG_API HG_NODISCARD hg_status hg_tensor_create(hg_context *context, hg_dtype dtype, int64_t rows,
                                                int64_t cols, hg_tensor **tensor);
 
+/** Creates a tensor of zeros in host memory, which a GPU reads over the bus. It is meant for the
+ * features of a dataset that is larger than device memory: hg_batches and hg_train copy from it
+ * what a batch needs. It is valid wherever a tensor is, but every read of it is slower than one of
+ * device memory. On a CPU it is as any other.
+ *
+ * Cost      rows * ld elements of host memory, which stays in place (it cannot be swapped out).
+ * @param context  the context.
+ * @param dtype    any type.
+ * @param rows     at least 0.
+ * @param cols     at least 0.
+ * @param tensor   receives the tensor, owned by the caller; NULL on failure.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or an extent is negative); HG_ERR_DTYPE (not a
+ *         type); HG_ERR_NOMEM; HG_ERR_DEVICE. */
+HG_API HG_NODISCARD hg_status hg_tensor_create_on_host(hg_context *context, hg_dtype dtype,
+                                                       int64_t rows, int64_t cols,
+                                                       hg_tensor **tensor);
+
 /** Frees a tensor.
  * @param tensor  a tensor or NULL. Not a view from hg_tape_value and its like. */
 HG_API void hg_tensor_free(hg_tensor *tensor);
@@ -70,10 +87,10 @@ HG_API int64_t hg_tensor_ld(const hg_tensor *tensor);
 
 /** The elements of a tensor.
  * @param tensor  a tensor or NULL.
- * @return device memory, borrowed; NULL for NULL and where there are no elements. */
+ * @return memory that the device reads, borrowed; NULL for NULL and where there are no elements. */
 HG_API void *hg_tensor_data(const hg_tensor *tensor);
 
-/** The device memory of a tensor.
+/** The memory of a tensor.
  * @param tensor  a tensor or NULL.
  * @return bytes, padding included; 0 for NULL. */
 HG_API size_t hg_tensor_bytes(const hg_tensor *tensor);

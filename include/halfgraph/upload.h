@@ -47,6 +47,10 @@ typedef struct hg_upload_config {
 	/** 1: the labels of the edges are copied, a column for each that is 1 where an edge has it,
 	 * behind the attributes if these are copied, too; 2: if the dataset has any; default 0 */
 	int edge_labels;
+	/** 1: dense features and what edges have are tensors in host memory (hg_tensor_create_on_host),
+	 * for a dataset of graphs that is learnt in batches and does not fit in device memory; default
+	 * 0 */
+	int on_host;
 } hg_upload_config;
 /** The defaults of the fields. */
 #define HG_UPLOAD_CONFIG_INIT \

@@ -51,6 +51,8 @@ static void fill_export(struct dlpack_export *dlpack_export, hg_tensor *tensor)
 	managed->deleter = dlpack_release;
 	managed->tensor.data = m->data;
 	managed->tensor.device.type = dl_device(tensor->ctx->backend->kind);
+	if (tensor->on_host && managed->tensor.device.type == HG__DL_CUDA)
+		managed->tensor.device.type = HG__DL_CUDA_HOST;
 	managed->tensor.device.id =
 	    managed->tensor.device.type == HG__DL_CPU ? 0 : tensor->ctx->device_index;
 	managed->tensor.ndim = 2;

@@ -8,7 +8,7 @@
 
 HG_EXTERN_C_BEGIN
 
-enum { HG__DL_CPU = 1, HG__DL_CUDA = 2 };                                    /* device types */
+enum { HG__DL_CPU = 1, HG__DL_CUDA = 2, HG__DL_CUDA_HOST = 3 };              /* device types */
 enum { HG__DL_INT = 0, HG__DL_UINT = 1, HG__DL_FLOAT = 2, HG__DL_BOOL = 6 }; /* type codes */
 enum { HG__DL_MAJOR = 1, HG__DL_MINOR = 0 };
 enum { HG__DL_READ_ONLY = 1 }; /* a flag */

@@ -18,7 +18,8 @@ struct hg__lent {
 	struct DLManagedTensor *legacy_lender;
 };
 
-/* tensor.c: a tensor of zeros, owned by the caller, with this distance between its rows. */
+/* tensor.c: a tensor of zeros on the device, owned by the caller, with this distance between its
+ * rows. */
 HG_NODISCARD hg_status hg__tensor_make(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols,
                                        int64_t ld, hg_tensor **tensor);
 /* tensor.c: a tensor in the memory of `mat`, owned by the caller, who sets the lender. */

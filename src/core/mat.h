@@ -26,6 +26,7 @@ struct hg_tensor {
 	struct hg__mat mat;
 	size_t bytes;
 	int owned;        /* 0: a view of memory that a tape owns */
+	int on_host;      /* 1: in host memory, where the host may read it in place */
 	_Atomic int refs; /* the owner and DLPack consumers, which may release it on any thread */
 };
 
@@ -33,7 +34,7 @@ struct hg_tensor {
 static inline struct hg_tensor hg__tensor_view(hg_context *ctx, struct hg__mat mat)
 {
 	const struct hg_tensor view = {ctx, mat, (size_t)(mat.rows * mat.ld) * hg_dtype_size(mat.dtype),
-	                               0, 1};
+	                               0,   0,   1};
 	return view;
 }
 #endif

@@ -1,4 +1,6 @@
 /* Tensors: creation, release, what they report of themselves, and transfer from and to the host. */
+#include <string.h>
+
 #include "core/buffer.h"
 #include "core/convert.h"
 #include "core/dlpack_abi.h"
@@ -29,24 +31,43 @@ hg_status hg__tensor_lent(hg_context *ctx, struct hg__mat mat, struct hg__lent *
 	return HG_OK;
 }
 
-hg_status hg__tensor_make(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols, int64_t ld,
-                          hg_tensor **tensor)
+/* The memory of a CPU is host memory in any case; a GPU reads pinned memory alone. */
+static int is_pinned(const hg_tensor *t)
 {
-	const struct hg__mat mat = {NULL, rows, cols, ld, dtype};
+	return t->on_host && t->ctx->backend->host_alloc;
+}
+
+/* Zeros. */
+static hg_status elements_make(hg_tensor *t)
+{
+	hg_context *ctx = t->ctx;
+	if (!is_pinned(t)) {
+		HG__TRY(hg__device_alloc(ctx, t->bytes, "tensor", &t->mat.data));
+		return t->bytes ? ctx->backend->fill(ctx, t->mat.data, 0, t->bytes) : HG_OK;
+	}
+	t->mat.data = t->bytes ? ctx->backend->host_alloc(ctx, t->bytes) : NULL;
+	if (t->mat.data)
+		memset(t->mat.data, 0, t->bytes);
+	return t->mat.data || !t->bytes ? HG_OK : HG_ERR_NOMEM;
+}
+
+static hg_status tensor_make(hg_context *ctx, const struct hg__mat *mat, int on_host,
+                             hg_tensor **tensor)
+{
 	struct hg__buffer self = {0};
 	HG__TRY(hg__buffer_host(ctx, 1, sizeof(hg_tensor), "tensor", &self));
 	hg_tensor *t = self.data;
-	*t = hg__tensor_view(ctx, mat);
+	*t = hg__tensor_view(ctx, *mat);
 	t->owned = 1;
+	t->on_host = on_host;
 	hg__context_hold(ctx);
-	hg_status status = hg__device_alloc(ctx, t->bytes, "tensor", &t->mat.data);
+	hg_status status = elements_make(t);
 	if (status == HG_ERR_NOMEM)
 		status = hg__fail(
 		    ctx, status,
-		    "tensor: no device memory for %s [%lld, %lld], %zu bytes (%zu held by this context)",
-		    hg_dtype_name(dtype), (long long)rows, (long long)cols, t->bytes, ctx->current_bytes);
-	if (status == HG_OK && t->bytes)
-		status = ctx->backend->fill(ctx, t->mat.data, 0, t->bytes);
+		    "tensor: no %s memory for %s [%lld, %lld], %zu bytes (%zu held by this context)",
+		    is_pinned(t) ? "pinned host" : "device", hg_dtype_name(mat->dtype),
+		    (long long)mat->rows, (long long)mat->cols, t->bytes, ctx->current_bytes);
 	if (status < 0)
 		hg_tensor_free(t);
 	else
@@ -54,15 +75,35 @@ hg_status hg__tensor_make(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t
 	return status;
 }
 
-hg_status hg_tensor_create(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols,
-                           hg_tensor **tensor)
+hg_status hg__tensor_make(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols, int64_t ld,
+                          hg_tensor **tensor)
+{
+	const struct hg__mat mat = {NULL, rows, cols, ld, dtype};
+	return tensor_make(ctx, &mat, 0, tensor);
+}
+
+static hg_status create(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols, int on_host,
+                        hg_tensor **tensor)
 {
 	if (tensor)
 		*tensor = NULL;
 	if (!ctx || !tensor)
 		return hg__fail(ctx, HG_ERR_ARG, "tensor: the pointer for the result is NULL");
 	HG__TRY(check_extent(ctx, dtype, rows, cols));
-	return hg__tensor_make(ctx, dtype, rows, cols, hg__leading(cols), tensor);
+	const struct hg__mat mat = {NULL, rows, cols, hg__leading(cols), dtype};
+	return tensor_make(ctx, &mat, on_host, tensor);
+}
+
+hg_status hg_tensor_create(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols,
+                           hg_tensor **tensor)
+{
+	return create(ctx, dtype, rows, cols, 0, tensor);
+}
+
+hg_status hg_tensor_create_on_host(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols,
+                                   hg_tensor **tensor)
+{
+	return create(ctx, dtype, rows, cols, 1, tensor);
 }
 
 /* Gives memory back to the library that lent it, which may use it again at once: queued work that
@@ -79,6 +120,19 @@ static void give_back(struct hg__lent *lent)
 	hg__host_free(ctx, lent, sizeof *lent);
 }
 
+/* Queued work may still read host memory; device memory is freed behind it. */
+static void elements_free(hg_tensor *t)
+{
+	if (!is_pinned(t)) {
+		hg__device_free(t->ctx, t->mat.data, t->bytes);
+		return;
+	}
+	if (t->mat.data && t->ctx->backend->synchronize(t->ctx) < 0)
+		hg__log(t->ctx, HG_LOG_ERROR, "%s: while a tensor was freed", t->ctx->message);
+	if (t->mat.data)
+		t->ctx->backend->host_free(t->ctx, t->mat.data);
+}
+
 void hg_tensor_free(hg_tensor *tensor)
 {
 	if (!tensor || !tensor->owned || --tensor->refs > 0)
@@ -87,7 +141,7 @@ void hg_tensor_free(hg_tensor *tensor)
 	if (tensor->owned == HG__LENT) {
 		give_back((struct hg__lent *)tensor);
 	} else {
-		hg__device_free(ctx, tensor->mat.data, tensor->bytes);
+		elements_free(tensor);
 		hg__host_free(ctx, tensor, sizeof *tensor);
 	}
 	hg__context_release(ctx);

@@ -84,10 +84,26 @@ static hg_status config_read(hg_context *ctx, const hg_batches_config *config,
 static hg_status table_fetch(hg_context *ctx, const hg_tensor *tensor, struct hg__table *table)
 {
 	const struct hg__mat *mat = &tensor->mat;
+	const size_t size = hg_dtype_size(mat->dtype);
 	*table = (struct hg__table){.dtype = mat->dtype, .rows = mat->rows, .cols = mat->cols};
-	HG__TRY(hg__buffer_host(ctx, mat->rows * mat->cols, hg_dtype_size(mat->dtype),
-	                        "batches: a copy of a tensor", &table->data));
-	return table->data.bytes ? hg_tensor_download(tensor, table->data.data, mat->dtype) : HG_OK;
+	if (tensor->on_host && tensor->owned) {
+		table->at = mat->data;
+		table->pitch = (size_t)mat->ld * size;
+		table->held = (hg_tensor *)(uintptr_t)tensor; /* only the number of its owners changes */
+		table->held->refs++;
+		return HG_OK;
+	}
+	HG__TRY(hg__buffer_host(ctx, mat->rows * mat->cols, size, "batches: a copy of a tensor",
+	                        &table->copy));
+	table->at = table->copy.data;
+	table->pitch = (size_t)mat->cols * size;
+	return table->copy.bytes ? hg_tensor_download(tensor, table->copy.data, mat->dtype) : HG_OK;
+}
+
+static void table_free(hg_context *ctx, struct hg__table *table)
+{
+	hg_tensor_free(table->held);
+	hg__buffer_free(ctx, &table->copy);
 }
 
 /* max |x|; INFINITY where an element is not finite. */
@@ -95,13 +111,12 @@ static double table_amax(const struct hg__table *t)
 {
 	const size_t size = hg_dtype_size(t->dtype);
 	double amax = 0.0;
-	for (int64_t i = 0; i < t->rows * t->cols; i++) {
-		float x;
-		hg__convert(HG_F32, &x, t->dtype, (const char *)t->data.data + (size_t)i * size, 1);
-		amax = isfinite(x) ? fmax(amax, fabs((double)x)) : (double)INFINITY;
-		if (isinf(amax))
-			break;
-	}
+	for (int64_t i = 0; i < t->rows && !isinf(amax); i++)
+		for (int64_t c = 0; c < t->cols; c++) {
+			float x;
+			hg__convert(HG_F32, &x, t->dtype, t->at + (size_t)i * t->pitch + (size_t)c * size, 1);
+			amax = isfinite(x) ? fmax(amax, fabs((double)x)) : (double)INFINITY;
+		}
 	return amax;
 }
 
@@ -226,8 +241,6 @@ void hg_batches_free(hg_batches *b)
 	                                      &b->order,
 	                                      &b->nodes,
 	                                      &b->packing,
-	                                      &b->dense.data,
-	                                      &b->edge.data,
 	                                      &b->stage.rowptr,
 	                                      &b->stage.col,
 	                                      &b->stage.weight,
@@ -245,8 +258,10 @@ void hg_batches_free(hg_batches *b)
 		hg__buffer_free(ctx, &csr[k]->col_memory);
 		hg__buffer_free(ctx, &csr[k]->weight_memory);
 	}
+	table_free(ctx, &b->dense);
+	table_free(ctx, &b->edge);
 	for (int k = 0; k < HG_BATCH_ROWS; k++)
-		hg__buffer_free(ctx, &b->row[k].data);
+		table_free(ctx, &b->row[k]);
 	hg__host_free(ctx, b, sizeof *b);
 	hg__context_release(ctx);
 }

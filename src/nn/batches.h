@@ -9,11 +9,15 @@ HG_EXTERN_C_BEGIN
 /* The inside of hg_batches: batches.c makes it, batches_order.c orders the graphs,
  * batches_load.c makes the batches. */
 
-/* A host copy of a tensor, compact. */
+/* Rows of a tensor that the host reads: a compact copy, or the tensor itself if it is in host
+ * memory. */
 struct hg__table {
 	hg_dtype dtype;
 	int64_t rows, cols;
-	struct hg__buffer data; /* [rows, cols] */
+	const char *at; /* the first row */
+	size_t pitch;   /* bytes from a row to the next */
+	struct hg__buffer copy;
+	hg_tensor *held; /* the tensor, if it is read in place */
 };
 
 /* Host arrays in which the CSR of a batch is put together; they grow and never shrink. */

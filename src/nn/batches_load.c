@@ -161,10 +161,8 @@ static hg_status table_load(hg_batches *b, const struct hg__table *from, enum ro
 	for (int64_t k = 0; k < b->batch.graphs; k++) {
 		int64_t first;
 		const int64_t end = rows_of(b, what, b->batch.graph[k], &first);
-		const size_t bytes = (size_t)(end - first) * row_bytes;
-		if (bytes)
-			memcpy(at, (const char *)from->data.data + (size_t)first * row_bytes, bytes);
-		at += bytes;
+		for (int64_t i = first; i < end && row_bytes; i++, at += row_bytes)
+			memcpy(at, from->at + (size_t)i * from->pitch, row_bytes);
 	}
 	HG__TRY(hg_tensor_create(b->ctx, from->dtype, rows, from->cols, tensor));
 	return rows && row_bytes ? hg_tensor_upload(*tensor, b->stage_table.data, from->dtype) : HG_OK;

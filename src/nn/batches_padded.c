@@ -63,17 +63,23 @@ const char *hg__padded_refusal(const hg_batches *all, hg_dtype state, int captur
 	return NULL;
 }
 
+static const void *row_of(const struct hg__table *t, int64_t i)
+{
+	return t->at + (size_t)i * t->pitch;
+}
+
 /* What counts of graph g: its label, unless it is negative or masked, or elements of its mask. */
 static int64_t counted_of(const hg_batches *all, int64_t g, int labels, int mask)
 {
-	if (labels >= 0 && ((const int32_t *)all->row[labels].data.data)[g] < 0)
+	if (labels >= 0 && *(const int32_t *)row_of(&all->row[labels], g) < 0)
 		return 0;
 	if (mask < 0)
 		return 1;
 	const struct hg__table *t = &all->row[mask];
+	const uint8_t *row = row_of(t, g);
 	int64_t count = 0;
 	for (int64_t c = 0; c < t->cols; c++)
-		count += ((const uint8_t *)t->data.data)[g * t->cols + c] != 0;
+		count += row[c] != 0;
 	return count;
 }
 

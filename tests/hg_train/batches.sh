@@ -61,6 +61,12 @@ for precision in fp16 fp32; do
 done
 run 0 'steps' --data pairs.h5 --model gin --loss-scale 256 --batch-size 4 --epochs 2
 contains 'steps' out '^  batches  *of 4 graphs, [1-9][0-9]* in an epoch; making them took'
+for where in '' --features-on-host; do
+  run 0 "features $where" --data pairs.h5 --model gin --device cpu --batch-size 4 --epochs 3 \
+    --seed 5 --loss-scale 256 --json - $where
+  epochs out >"epochs$where"
+done
+cmp epochs epochs--features-on-host || fail 'features on the host: other epochs'
 run 0 'a batch of all' --data pairs.h5 --model gin --loss-scale 256 --batch-size 1000 --epochs 2
 contains 'a batch of all' out ', 1 in an epoch;'
 run 0 'other size' --data pairs.h5 --model gin --loss-scale 256 \

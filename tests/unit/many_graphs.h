@@ -83,6 +83,8 @@ struct many_device {
 };
 
 enum { MG_WEIGHTED = 1, MG_SPARSE = 2, MG_F32 = 4, MG_VARIANTS = 8 };
+/* Beside a variant: features and attributes of edges are in host memory. */
+enum { MG_ON_HOST = 16 };
 
 /* The dataset made of the graphs that are listed. */
 static inline void many_graphs_pick(const struct many_graphs *from, const int64_t *list,
@@ -131,6 +133,16 @@ static inline hg_status many_tensor(hg_context *ctx, hg_dtype dtype, int64_t row
 	return status < 0 ? status : hg_tensor_upload(*tensor, host, from);
 }
 
+/* The same in the type and the memory of a variant. */
+static inline hg_status many_floats(hg_context *ctx, int variant, int64_t rows, int64_t cols,
+                                    const float *host, hg_tensor **tensor)
+{
+	const hg_dtype dtype = variant & MG_F32 ? HG_F32 : HG_F16;
+	const hg_status status = (variant & MG_ON_HOST ? hg_tensor_create_on_host : hg_tensor_create)(
+	    ctx, dtype, rows, cols, tensor);
+	return status < 0 ? status : hg_tensor_upload(*tensor, host, HG_F32);
+}
+
 static inline const float *many_attributes(const struct many_graphs *g)
 {
 	static float edge_x[MG_EDGES * MG_ATTRIBUTES];
@@ -153,13 +165,11 @@ static inline hg_status many_open(hg_context *ctx, const struct many_graphs *g, 
 		s = hg_graph_set_batch(d->graph, g->graphs, g->ptr);
 	if (s >= 0)
 		s = variant & MG_SPARSE ? many_sparse(ctx, g, &d->x_sparse)
-		                        : many_tensor(ctx, variant & MG_F32 ? HG_F32 : HG_F16, g->nodes,
-		                                      MG_FEATURES, g->x, HG_F32, &d->x);
+		                        : many_floats(ctx, variant, g->nodes, MG_FEATURES, g->x, &d->x);
 	if (s >= 0)
 		s = many_tensor(ctx, HG_I32, g->graphs, 1, g->label, HG_I32, &d->label);
 	if (s >= 0)
-		s = many_tensor(ctx, variant & MG_F32 ? HG_F32 : HG_F16, g->m, MG_ATTRIBUTES,
-		                many_attributes(g), HG_F32, &d->edge_x);
+		s = many_floats(ctx, variant, g->m, MG_ATTRIBUTES, many_attributes(g), &d->edge_x);
 	return s < 0 ? s : many_tensor(ctx, HG_F32, g->graphs, 2, g->target, HG_F32, &d->target);
 }
 

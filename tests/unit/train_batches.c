@@ -382,6 +382,30 @@ static void two_runs_give_the_same_bits_with_any_number_of_threads(void)
 	}
 }
 
+static void features_in_host_memory_give_the_same_bits(void)
+{
+	static const char *const models[] = {"gcn", "gine"};
+	static struct many_graphs g;
+	many_graphs_make(&g, 0, 1);
+	for (int k = 0; k < 8; k++) {
+		const int variant = k & (MG_WEIGHTED | MG_F32);
+		struct run r[2];
+		hg_context *ctx[2];
+		for (int i = 0; i < 2; i++) {
+			ctx[i] = test_context();
+			run_open(&r[i], ctx[i], &g, variant | (i ? MG_ON_HOST : 0),
+			         config_of(models[k / 2 % 2], variant & MG_F32 ? "fp32" : "fp16", 6));
+			CHECK_OK(hg_train_run(r[i].train, &r[i].report));
+		}
+		CHECK(memcmp(r[0].losses, r[1].losses, sizeof r[0].losses) == 0);
+		check_same_weights(&r[0], &r[1]);
+		for (int i = 0; i < 2; i++) {
+			run_close(&r[i]);
+			hg_context_free(ctx[i]);
+		}
+	}
+}
+
 static int64_t buckets_of(const struct run *r)
 {
 	int64_t count = 0;
@@ -733,6 +757,7 @@ int main(int argc, char **argv)
 	    TEST(one_batch_of_all_graphs_is_the_full_batch),
 	    TEST(all_models_learn_in_batches),
 	    TEST(two_runs_give_the_same_bits_with_any_number_of_threads),
+	    TEST(features_in_host_memory_give_the_same_bits),
 	    ON_BOTH(captured_steps_give_the_same_bits),
 	    TEST(a_resumed_run_gives_the_same_bits),
 	    TEST(a_run_goes_on_after_its_patience),

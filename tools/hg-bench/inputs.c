@@ -51,7 +51,8 @@ static hg_status sparse_make(struct bench *b, int64_t width, hg_graph **graph)
 static hg_status dense_make(struct bench *b, int64_t width, hg_tensor **x)
 {
 	static const struct fill_rule rule = {-1.0, 1.0, 0};
-	HG__TRY(hg_tensor_create(b->ctx, b->policy->state, b->csr.rows, width, x));
+	HG__TRY((b->options.on_host ? hg_tensor_create_on_host : hg_tensor_create)(
+	    b->ctx, b->policy->state, b->csr.rows, width, x));
 	return b->device->fill(b->ctx, (*x)->mat, stream_of_seed(b, 2), &rule);
 }
 

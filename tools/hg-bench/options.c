@@ -143,6 +143,8 @@ static const struct tool_option table[] = {
      "cosine and add-v2: Q, K and V are three matrices; otherwise they are one in cosine, and K is "
      "V in add-v2, as in the models",
      AT(separate), TOOL_FLAG, .only = "attention"},
+    {"--features-on-host", NULL, "keep features in host memory, where a GPU reads those of a batch",
+     AT(on_host), TOOL_FLAG, .only = "batches"},
     {"--reorder", "METHOD",
      "order of the nodes: auto, community, leading, rcm, degree, or original, which only measures "
      "the current one",

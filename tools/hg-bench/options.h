@@ -29,7 +29,7 @@ struct options {
 	double lambda, dropout;
 	unsigned scores; /* bit k: the hg_score k */
 	int observe;     /* 0 on, 1 off, 2 each step */
-	int weights, separate, dense, algorithms, spoil, help;
+	int weights, separate, dense, on_host, algorithms, spoil, help;
 };
 
 /* Returns 0, or 2 after a sentence on stderr that names the option. */

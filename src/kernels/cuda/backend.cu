@@ -193,14 +193,15 @@ static void device_free(hg_context *ctx, void *memory)
 }
 
 /* The host memory may be pageable or not. Waiting for the stream is correct for both, and also
- * waits for earlier work of this context that uses `device`. */
+ * waits for earlier work of this context that uses `device`. What the device uses may be pinned
+ * host memory, so CUDA finds the direction of a copy itself. */
 static hg_status copy_in(hg_context *ctx, void *device, const void *host, size_t bytes)
 {
 	if (bytes == 0)
 		return HG_OK;
 	HG__TRY(hg__same_process(ctx));
 	HG__CUDA(ctx, "copy to the device",
-	         cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_of(ctx)));
+	         cudaMemcpyAsync(device, host, bytes, cudaMemcpyDefault, stream_of(ctx)));
 	HG__CUDA(ctx, "copy to the device", cudaStreamSynchronize(stream_of(ctx)));
 	return HG_OK;
 }
@@ -241,7 +242,7 @@ static hg_status copy_out(hg_context *ctx, void *host, const void *device, size_
 		return HG_OK;
 	HG__TRY(hg__same_process(ctx));
 	HG__CUDA(ctx, "copy from the device",
-	         cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_of(ctx)));
+	         cudaMemcpyAsync(host, device, bytes, cudaMemcpyDefault, stream_of(ctx)));
 	HG__CUDA(ctx, "copy from the device", cudaStreamSynchronize(stream_of(ctx)));
 	return HG_OK;
 }
@@ -250,8 +251,7 @@ static hg_status copy_on_device(hg_context *ctx, void *to, const void *from, siz
 {
 	if (bytes == 0)
 		return HG_OK;
-	return cuda_status(ctx,
-	                   cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(ctx)),
+	return cuda_status(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(ctx)),
 	                   "copy on the device");
 }
 
