@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/mat.h"
 #include "support.h"
 #include "unit/faulty.h"
 
@@ -85,7 +86,9 @@ static void features_are_uploaded_in_every_form(void)
 				hg_device_data *data = NULL;
 				config.features = how[k];
 				config.state = state;
+				config.on_host = (form + k + (int)state) % 2;
 				CHECK_OK(hg_dataset_upload(d, ctx, &config, &data, NULL));
+				CHECK(!data->x || data->x->on_host == config.on_host);
 				CHECK(how[k] != HG_UPLOAD_DENSE || data->x);
 				CHECK(how[k] != HG_UPLOAD_SPARSE || data->x_sparse);
 				CHECK(!data->x || hg_tensor_dtype(data->x) == state);
@@ -220,9 +223,11 @@ static void edges_are_uploaded(void)
 				config.edge_labels = what >> 1;
 				config.self_loops = loops;
 				config.state = state;
+				config.on_host = loops;
 				d->edge_feat[12] = 6e4f; /* f16 does not hold the 1e5 of the dataset */
 				CHECK_OK(hg_dataset_upload(d, ctx, &config, &data, NULL));
 				CHECK((data->edge_x != NULL) == (what != 0));
+				CHECK(!data->edge_x || data->edge_x->on_host == loops);
 				if (what)
 					check_edges(d, &config, data);
 				hg_device_data_free(data);

@@ -174,6 +174,23 @@ static void memory_limit_holds_for_every_allocation(void)
 	hg_context_free(ctx);
 }
 
+/* Host memory does not count where it is other memory than the device's. */
+static void memory_limit_does_not_hold_for_pinned_host_memory(void)
+{
+	hg_context *ctx = limited_context(1000000);
+	hg_tensor *tensor = NULL;
+	const hg_status status = hg_tensor_create_on_host(ctx, HG_F32, 1000, 2000, &tensor);
+	if (hg_context_device(ctx) == HG_DEVICE_CPU) {
+		CHECK_STATUS(status, HG_ERR_NOMEM);
+		CHECK_CONTAINS(hg_context_error(ctx), "no device memory for f32 [1000, 2000]");
+	} else {
+		CHECK_OK(status);
+		CHECK_EQ_I(ctx->current_bytes, 0);
+	}
+	hg_tensor_free(tensor);
+	hg_context_free(ctx);
+}
+
 /* A machine that has less memory than the program asks for, and whose system would still promise
  * it. */
 enum { THERE_IS = 40 << 20 };
@@ -320,6 +337,7 @@ int main(int argc, char **argv)
 	    TEST(graphs_keep_only_what_they_need),
 	    TEST(run_without_memory_is_refused_at_once),
 	    TEST(memory_limit_holds_for_every_allocation),
+	    TEST(memory_limit_does_not_hold_for_pinned_host_memory),
 	    TEST(weights_beyond_the_memory_are_refused),
 	    TEST(recomputed_scores_give_the_same_gradients),
 	    TEST(tapes_share_an_arena),

@@ -228,7 +228,7 @@ hg_importer = _struct(
 hg_upload_config = _struct(
     "hg_upload_config",
     ("size", _size),
-    ("state self_loops features unweighted edge_features edge_labels", _i32),
+    ("state self_loops features unweighted edge_features edge_labels on_host", _i32),
 )
 hg_device_data = _struct(
     "hg_device_data", ("graph x x_sparse edge_x", _ptr), ("self_loops unweighted", _i32)
