@@ -20,7 +20,8 @@ struct DLManagedTensorVersioned;
  * Owner     The tensor stays alive until its owner has freed it and the consumer's deleter was
  *           called. The deleter that comes last frees it, so no other call on the context may run
  *           at that time. A loan that outlives hg_context_free keeps the context open.
- * @param tensor  the tensor. A view of a tape's memory cannot be lent.
+ * @param tensor  the tensor. A view of a tape's memory cannot be lent. That of a GPU's context in
+ *                host memory is lent as kDLCUDAHost, after queued work has run.
  * @param stream  the consumer's cudaStream_t: work queued so far becomes visible to it. NULL on a
  *                CPU.
  * @param out     receives the loan [rows, cols] with row stride ld; the consumer calls its deleter.

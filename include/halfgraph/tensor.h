@@ -42,7 +42,8 @@ HG_API HG_NODISCARD hg_status hg_tensor_create(hg_context *context, hg_dtype dty
 /** Creates a tensor of zeros in host memory, which a GPU reads over the bus. It is meant for the
  * features of a dataset that is larger than device memory: hg_batches and hg_train copy from it
  * what a batch needs. It is valid wherever a tensor is, but every read of it is slower than one of
- * device memory. On a CPU it is as any other.
+ * device memory. On a CPU it is as any other; with a GPU it counts neither for memory_limit nor in
+ * hg_context_memory, and does not come from an hg_allocator.
  *
  * Cost      rows * ld elements of host memory, which stays in place (it cannot be swapped out).
  * @param context  the context.

@@ -78,7 +78,9 @@ hg_status hg_tensor_to_dlpack(hg_tensor *tensor, void *stream,
 		                "hg_tensor_export_copy copies it");
 	struct hg__buffer memory;
 	HG__TRY(hg__buffer_host(ctx, 1, sizeof(struct dlpack_export), "to_dlpack", &memory));
-	const hg_status status = ctx->backend->stream_publish(ctx, stream);
+	/* a consumer of host memory has no stream that could wait */
+	const hg_status status = tensor->on_host ? ctx->backend->synchronize(ctx)
+	                                         : ctx->backend->stream_publish(ctx, stream);
 	if (status < 0) {
 		hg__buffer_free(ctx, &memory);
 		return status;
@@ -140,7 +142,9 @@ static hg_status check_shape(hg_context *ctx, const struct hg__dl_tensor *t, str
 static hg_status read_view(hg_context *ctx, const struct hg__dl_tensor *t, struct hg__mat *view)
 {
 	const int32_t type = dl_device(ctx->backend->kind);
-	if (t->device.type != type || (type == HG__DL_CUDA && t->device.id != ctx->device_index))
+	const int pinned = type == HG__DL_CUDA && t->device.type == HG__DL_CUDA_HOST;
+	if (!pinned &&
+	    (t->device.type != type || (type == HG__DL_CUDA && t->device.id != ctx->device_index)))
 		return hg__fail(ctx, HG_ERR_ARG,
 		                "from_dlpack: tensor is on DLPack device (%d, %d), context on (%d, %d)",
 		                (int)t->device.type, (int)t->device.id, (int)type,

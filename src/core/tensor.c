@@ -5,6 +5,7 @@
 #include "core/convert.h"
 #include "core/dlpack_abi.h"
 #include "core/lent.h"
+#include "core/process.h"
 
 static hg_status check_extent(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols)
 {
@@ -45,6 +46,7 @@ static hg_status elements_make(hg_tensor *t)
 		HG__TRY(hg__device_alloc(ctx, t->bytes, "tensor", &t->mat.data));
 		return t->bytes ? ctx->backend->fill(ctx, t->mat.data, 0, t->bytes) : HG_OK;
 	}
+	HG__TRY(hg__same_process(ctx));
 	t->mat.data = t->bytes ? ctx->backend->host_alloc(ctx, t->bytes) : NULL;
 	if (t->mat.data)
 		memset(t->mat.data, 0, t->bytes);
@@ -62,12 +64,16 @@ static hg_status tensor_make(hg_context *ctx, const struct hg__mat *mat, int on_
 	t->on_host = on_host;
 	hg__context_hold(ctx);
 	hg_status status = elements_make(t);
-	if (status == HG_ERR_NOMEM)
+	if (status == HG_ERR_NOMEM && is_pinned(t))
+		status = hg__fail(
+		    ctx, status, "tensor: no pinned host memory for %s [%lld, %lld], %zu bytes",
+		    hg_dtype_name(mat->dtype), (long long)mat->rows, (long long)mat->cols, t->bytes);
+	else if (status == HG_ERR_NOMEM)
 		status = hg__fail(
 		    ctx, status,
-		    "tensor: no %s memory for %s [%lld, %lld], %zu bytes (%zu held by this context)",
-		    is_pinned(t) ? "pinned host" : "device", hg_dtype_name(mat->dtype),
-		    (long long)mat->rows, (long long)mat->cols, t->bytes, ctx->current_bytes);
+		    "tensor: no device memory for %s [%lld, %lld], %zu bytes (%zu held by this context)",
+		    hg_dtype_name(mat->dtype), (long long)mat->rows, (long long)mat->cols, t->bytes,
+		    ctx->current_bytes);
 	if (status < 0)
 		hg_tensor_free(t);
 	else
@@ -120,16 +126,11 @@ static void give_back(struct hg__lent *lent)
 	hg__host_free(ctx, lent, sizeof *lent);
 }
 
-/* Queued work may still read host memory; device memory is freed behind it. */
 static void elements_free(hg_tensor *t)
 {
-	if (!is_pinned(t)) {
+	if (!is_pinned(t))
 		hg__device_free(t->ctx, t->mat.data, t->bytes);
-		return;
-	}
-	if (t->mat.data && t->ctx->backend->synchronize(t->ctx) < 0)
-		hg__log(t->ctx, HG_LOG_ERROR, "%s: while a tensor was freed", t->ctx->message);
-	if (t->mat.data)
+	else if (t->mat.data)
 		t->ctx->backend->host_free(t->ctx, t->mat.data);
 }
 

@@ -22,6 +22,10 @@ refused 'groups' '--together needs steps that are the same' --data pairs.h5 --mo
   --batch-size 4 --together 2
 refused 'doctor' '--doctor needs steps that are the same' --data pairs.h5 --model gin \
   --batch-size 4 --doctor
+refused 'features on the host' '--features-on-host needs --batch-size' --data pairs.h5 --model gin \
+  --features-on-host
+refused 'sparse on the host' '--features-on-host and --sparse-features on' --data pairs.h5 \
+  --model gin --batch-size 4 --features-on-host --sparse-features on
 
 # epochs FILE: the lines of the epochs without the times
 epochs() {

@@ -67,10 +67,13 @@ static void lent_tensor_has_the_values(void)
 		hg_dtype dtype;
 		int code, bits;
 	} types[] = {{HG_F16, 2, 16}, {HG_F32, 2, 32}, {HG_I32, 0, 32}, {HG_I64, 0, 64}, {HG_U8, 1, 8}};
-	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+	for (size_t k = 0; k < 2 * sizeof types / sizeof types[0]; k++) {
+		const size_t i = k / 2;
+		const int on_host = k % 2;
 		hg_tensor *t;
 		struct DLManagedTensorVersioned *out;
-		CHECK_OK(hg_tensor_create(ctx, types[i].dtype, 4, 5, &t));
+		CHECK_OK(
+		    (on_host ? hg_tensor_create_on_host : hg_tensor_create)(ctx, types[i].dtype, 4, 5, &t));
 		CHECK_OK(hg_tensor_to_dlpack(t, NULL, &out));
 		const struct hg__dl_tensor *d = &out->tensor;
 		CHECK(out->version.major == 1 && out->flags == 0 && d->data == hg_tensor_data(t) &&
@@ -79,7 +82,9 @@ static void lent_tensor_has_the_values(void)
 		      d->strides[1] == 1);
 		CHECK(d->dtype.code == types[i].code && d->dtype.bits == types[i].bits &&
 		      d->dtype.lanes == 1);
-		CHECK(d->device.type == (hg_context_device(ctx) == HG_DEVICE_CUDA ? 2 : 1));
+		CHECK(d->device.type == (hg_context_device(ctx) != HG_DEVICE_CUDA ? HG__DL_CPU
+		                         : on_host                                ? HG__DL_CUDA_HOST
+		                                                                  : HG__DL_CUDA));
 		out->deleter(out);
 		hg_tensor_free(t);
 	}

@@ -67,7 +67,7 @@ hg_status inputs_make(struct bench *b, int64_t width, struct inputs *in)
 	for (int64_t i = 0; i < targets; i++)
 		in->label[i] = (int32_t)edge_below((uint64_t)b->classes,
 		                                   edge_uniform(stream_of_seed(b, 3), (uint64_t)i));
-	return b->stored && !b->options.dense && !b->options.widths
+	return b->stored && !b->options.dense && !b->options.widths && !b->options.on_host
 	           ? sparse_make(b, width, &in->x_sparse)
 	           : dense_make(b, width, &in->x);
 }

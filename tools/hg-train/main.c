@@ -270,7 +270,8 @@ static int seed_run(struct command *c)
 	hg_status status = training_context(t, (uint64_t)command_seed(c), on_log, c, &ctx);
 	if (status < 0)
 		return report_error(hg_context_error(NULL), status);
-	const hg_upload_config config = dataset_upload_config(t, &c->results.config);
+	hg_upload_config config = dataset_upload_config(t, &c->results.config);
+	config.on_host = c->options.features_on_host;
 	status = dataset_upload(t, c->dataset, ctx, &config, &data, c->refused);
 	if (status >= 0) {
 		results_note(&c->results, ctx, data);

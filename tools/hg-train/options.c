@@ -25,9 +25,12 @@ static const struct tool_option table[] = {
      AT(eval_every), TOOL_INTEGER(1, 100000000)},
     {"--batch-size", "N",
      "datasets of many graphs: take a step on every batch of N graphs of the training set, "
-     "shuffled "
-     "in every epoch (all graphs in one step)",
+     "shuffled in every epoch (all graphs in one step)",
      AT(batch_size), TOOL_INTEGER(1, INT32_MAX)},
+    {"--features-on-host", NULL,
+     "--batch-size: dense features and attributes of edges stay in host memory, where a GPU reads "
+     "those of each batch; for datasets that device memory does not hold",
+     AT(features_on_host), TOOL_FLAG},
     {"--together", "N",
      "run N epochs, with their evaluations, without waiting for the device; every N gives the same "
      "results (GPU: as many as take about a millisecond; CPU: 1)",
@@ -270,6 +273,11 @@ static int check_options(struct tool_line *line, const struct options *o)
 		                   "%s needs steps that are the same in every epoch, and --batch-size "
 		                   "makes others of them",
 		                   o->doctor ? "--doctor" : "--together");
+	if (o->features_on_host && o->batch_size < 1)
+		return tool_refuse(line, "--features-on-host needs --batch-size");
+	if (o->features_on_host && strcmp(o->training.sparse_features, "on") == 0)
+		return tool_refuse(line, "--features-on-host and --sparse-features on: expected one of "
+		                         "them");
 	if (o->folds && one_run_only(o))
 		return tool_refuse(line,
 		                   "%s is for one run, but --folds trains every fold: --fold F "

@@ -28,7 +28,7 @@ struct options {
 	int64_t patience, eval_every, save_every, batch_size, together, seeds, observe;
 	const char *config, *save_config;
 	json_t *given, *held; /* the options that were given (config.h); what they point to */
-	int folds, print_plan, explain, doctor, help, version;
+	int folds, features_on_host, print_plan, explain, doctor, help, version;
 };
 
 /* Returns 0, or -1 with one line that names the option in `message`. options_free ends its use,

@@ -119,7 +119,6 @@ hg_upload_config dataset_upload_config(const struct training *t, const hg_train_
 	hg_upload_config config = hg_upload_config_for(run);
 	if (t->no_self_loops)
 		config.self_loops = 0;
-	config.on_host = t->features_on_host;
 	if (strcmp(t->sparse_features, "auto") != 0)
 		config.features =
 		    strcmp(t->sparse_features, "on") == 0 ? HG_UPLOAD_SPARSE : HG_UPLOAD_DENSE;
@@ -131,10 +130,6 @@ hg_status dataset_upload(const struct training *t, const hg_dataset *d, hg_conte
 {
 	char why[HG_DATA_MESSAGE] = "";
 	const hg_status status = hg_dataset_upload(d, ctx, config, data, why);
-	const size_t end = strlen(why);
-	if (status == HG_ERR_NOMEM && d->graph_ptr && !t->features_on_host)
-		(void)snprintf(why + end, sizeof why - end,
-		               "; with --batch-size, --features-on-host keeps the features in host memory");
 	if (status < 0)
 		(void)dataset_refuse(t, why, message);
 	return status;

@@ -94,10 +94,6 @@ const struct tool_option training_options[] = {
     {"--sparse-features", "WHEN",
      "use features as a sparse matrix: auto (default: if few are non-zero), on, off",
      AT(sparse_features), TOOL_WORD("auto|on|off")},
-    {"--features-on-host", NULL,
-     "keep dense features and attributes of edges in host memory, where a GPU reads those of each "
-     "batch: for datasets of graphs that device memory does not hold, with --batch-size",
-     AT(features_on_host), TOOL_FLAG},
     {"--row-normalize", "WHEN",
      "divide each node's features by their absolute sum: auto (default: for bags of words and "
      "counts; hg-train prints the reason), on, off",

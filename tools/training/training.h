@@ -16,7 +16,7 @@ struct training {
 	int64_t warmup, lr_step, lr_patience;
 	double dropout, attention_dropout, lr, weight_decay, clip, lambda, teleport, loss_scale;
 	double momentum, beta1, beta2, eps, lr_factor, lr_least, label_smoothing;
-	int no_self_loops, features_on_host, eager, raw_targets, nesterov;
+	int no_self_loops, eager, raw_targets, nesterov;
 	int64_t fold;         /* -1: the splits of the dataset */
 	const char *validate; /* NULL: next */
 };

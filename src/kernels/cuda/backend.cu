@@ -218,11 +218,12 @@ static void *host_alloc(hg_context *ctx, size_t bytes)
 	return nullptr;
 }
 
+/* Queued work may still read the memory; an error of it shows in the next synchronize as well. */
 static void host_free(hg_context *ctx, void *memory)
 {
 	if (is_forked(ctx))
 		return;
-	(void)stream_of(ctx);
+	(void)cudaStreamSynchronize(stream_of(ctx));
 	(void)cudaFreeHost(memory);
 }
 
