@@ -58,14 +58,14 @@ static hg_status upload_graph(const hg_dataset *d, hg_context *ctx, const hg_upl
 	           : HG_OK;
 }
 
-/* ---- dense features ---- */
-
 hg_status hg__upload_tensor(hg_context *ctx, const hg_upload_config *config, int64_t rows,
                             int64_t cols, hg_tensor **tensor)
 {
 	return (config->on_host ? hg_tensor_create_on_host : hg_tensor_create)(ctx, config->state, rows,
 	                                                                       cols, tensor);
 }
+
+/* ---- dense features ---- */
 
 /* x [nodes, features], f32, from stored sparse entries. */
 static hg_status densify(const hg_dataset *d, float **x, char *message)

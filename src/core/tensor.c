@@ -38,7 +38,7 @@ static int is_pinned(const hg_tensor *t)
 	return t->on_host && t->ctx->backend->host_alloc;
 }
 
-/* Zeros. */
+/* Gives a tensor its memory, filled with zeros. */
 static hg_status elements_make(hg_tensor *t)
 {
 	hg_context *ctx = t->ctx;

@@ -305,8 +305,9 @@ static void missing_arguments_are_refused(void)
 	hg_context_free(ctx);
 }
 
-/* A tensor that goes from one context to another keeps its values. */
-static void round_trip_keeps_the_values(void)
+/* A tensor that goes from one context to another keeps its values, wherever it is. */
+static void check_round_trip(hg_status (*create)(hg_context *, hg_dtype, int64_t, int64_t,
+                                                 hg_tensor **))
 {
 	hg_context *ctx = test_context(), *other = test_context();
 	float x[7 * 3], y[7 * 3];
@@ -314,7 +315,7 @@ static void round_trip_keeps_the_values(void)
 	struct DLManagedTensorVersioned *out;
 	for (int i = 0; i < 21; i++)
 		x[i] = (float)i;
-	CHECK_OK(hg_tensor_create(ctx, HG_F16, 7, 3, &t));
+	CHECK_OK(create(ctx, HG_F16, 7, 3, &t));
 	CHECK_OK(hg_tensor_upload(t, x, HG_F32));
 	CHECK_OK(hg_tensor_to_dlpack(t, other->stream, &out));
 	hg_tensor_free(t);
@@ -325,6 +326,12 @@ static void round_trip_keeps_the_values(void)
 	hg_tensor_free(u);
 	hg_context_free(other);
 	hg_context_free(ctx);
+}
+
+static void round_trip_keeps_the_values(void)
+{
+	check_round_trip(hg_tensor_create);
+	check_round_trip(hg_tensor_create_on_host);
 }
 
 static hg_status scene(hg_context *ctx)

@@ -361,6 +361,17 @@ static void all_models_learn_in_batches(void)
 		}
 }
 
+/* Two runs, each in a context of its own, have the same losses and weights. Ends both. */
+static void close_same_runs(struct run *r, hg_context *const *ctx)
+{
+	CHECK(memcmp(r[0].losses, r[1].losses, sizeof r[0].losses) == 0);
+	check_same_weights(&r[0], &r[1]);
+	for (int i = 0; i < 2; i++) {
+		run_close(&r[i]);
+		hg_context_free(ctx[i]);
+	}
+}
+
 static void two_runs_give_the_same_bits_with_any_number_of_threads(void)
 {
 	static struct many_graphs g;
@@ -373,12 +384,7 @@ static void two_runs_give_the_same_bits_with_any_number_of_threads(void)
 			run_open(&r[i], ctx[i], &g, k, config_of(k % 2 ? "gin" : "gat", "fp16", 6));
 			CHECK_OK(hg_train_run(r[i].train, &r[i].report));
 		}
-		CHECK(memcmp(r[0].losses, r[1].losses, sizeof r[0].losses) == 0);
-		check_same_weights(&r[0], &r[1]);
-		for (int i = 0; i < 2; i++) {
-			run_close(&r[i]);
-			hg_context_free(ctx[i]);
-		}
+		close_same_runs(r, ctx);
 	}
 }
 
@@ -397,12 +403,7 @@ static void features_in_host_memory_give_the_same_bits(void)
 			         config_of(models[k / 2 % 2], variant & MG_F32 ? "fp32" : "fp16", 6));
 			CHECK_OK(hg_train_run(r[i].train, &r[i].report));
 		}
-		CHECK(memcmp(r[0].losses, r[1].losses, sizeof r[0].losses) == 0);
-		check_same_weights(&r[0], &r[1]);
-		for (int i = 0; i < 2; i++) {
-			run_close(&r[i]);
-			hg_context_free(ctx[i]);
-		}
+		close_same_runs(r, ctx);
 	}
 }
 

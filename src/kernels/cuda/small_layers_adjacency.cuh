@@ -22,7 +22,7 @@ struct entries {
 	float alpha;
 };
 struct adjacency {
-	static constexpr bool ONE_FUNCTION = false; /* run_any() */
+	static constexpr bool ONE_FUNCTION = false; /* for all kinds of layers: see run_any() */
 	uint4 at[TILES][TILES];
 };
 

@@ -16,7 +16,7 @@ static_assert(HG__LARGE_BIN_ROWS == WARPS * HG__BIN_ROWS, "each warp has a part 
 /* A of the rows of one warp. */
 template <int WIDE> struct large_adjacency {
 	static_assert(WARPS * STATE_BYTES<WIDE> < 0x10000, "saved_row has 16 bits");
-	static constexpr bool ONE_FUNCTION = true; /* run_any() */
+	static constexpr bool ONE_FUNCTION = true; /* for all kinds of layers: see run_any() */
 	struct adjacency near;
 	struct bin all, own;
 	unsigned char *rows; /* shared: those of all warps */
