@@ -58,6 +58,7 @@ struct hg__watch {
 	/* on the device, zero at first: ring, counts [spots], kept [HG__OBSERVED_STEPS, spots], most
 	 * [spots] */
 	struct hg__buffer state;
+	const void *left;       /* where `state` was when the observer was put aside */
 	struct hg__buffer copy; /* a copy of state on the host */
 	int64_t now;            /* the number of the step at that time */
 };
@@ -104,22 +105,28 @@ HG_NODISCARD hg_status hg__watch_sums(struct hg__watch *watch);
 HG_NODISCARD hg_status hg__watch_create(hg_tape *tape, int64_t every, struct hg__watch **watch);
 void hg__watch_free(struct hg__watch *watch);
 
-/* Counts of an observer whose tape is gone, for the observer of another tape with the same
- * tensors. */
+/* Counts of observers whose tapes are not in place, each for the observer of another tape with the
+ * same tensors in memory. The tapes of a run in batches have up to three sets of them: batches
+ * differ in their bins (core/bins.h), and what lies between layers that a kernel computes in bins
+ * is not in memory. */
+enum { HG__PASTS = 3 };
 struct hg__watch_past {
-	struct hg__buffer state;
-	int64_t spots;
-	uint64_t names; /* a hash of their names */
+	struct hg__left_counts {
+		struct hg__buffer state; /* no bytes: none */
+		int64_t spots;
+		uint64_t names; /* a hash of their names */
+	} left[HG__PASTS];
+	int next; /* the place that is taken next if none is free */
 };
-/* observe_run.c: takes the counts out of an observer, which is freed next. */
+/* observe_past.c: takes the counts out of an observer, which is put aside or freed next. */
 void hg__watch_leave(struct hg__watch *watch, struct hg__watch_past *past);
-/* observe_run.c: does this observer count the same tensors as the one that was left? */
-int hg__watch_follows(const struct hg__watch *watch, const struct hg__watch_past *past);
-/* observe_run.c: do two observers, or NULL, count the same tensors? */
-int hg__watch_alike(const struct hg__watch *a, const struct hg__watch *b);
-/* observe_run.c: puts them into a new one, or into one that was left before, which then has its old
- * memory again if there is no third. The counts of other tensors are dropped. */
+/* observe_past.c: puts the counts of the same tensors, if they have been kept, into a new observer,
+ * or into one that was put aside. */
 void hg__watch_follow(struct hg__watch *watch, struct hg__watch_past *past);
+/* observe_past.c: would an observer that was put aside have its old memory again, to which its
+ * captured step writes, if it followed after `now` had been left? now NULL: no other is left. */
+int hg__watch_resumes(const struct hg__watch *watch, const struct hg__watch_past *past,
+                      const struct hg__watch *now);
 void hg__watch_past_fini(hg_context *ctx, struct hg__watch_past *past);
 
 /* run.c: a pass begins with task 0; task number `task` has been queued. */

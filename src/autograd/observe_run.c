@@ -1,10 +1,7 @@
 /* Makes the observer's tables on the device, queues its inspections, and reads the counts. */
 #include "autograd/observe.h"
 
-#include <string.h>
-
 #include "autograd/tape.h"
-#include "core/fnv.h"
 
 /* ---- tables ---- */
 
@@ -120,56 +117,6 @@ void hg__watch_free(struct hg__watch *w)
 	hg__host_free(ctx, w->inspection, (size_t)w->inspection_capacity * sizeof *w->inspection);
 	hg__host_free(ctx, w->probe, (size_t)w->probe_capacity * sizeof *w->probe);
 	hg__host_free(ctx, w, sizeof *w);
-}
-
-/* ---- counts that outlive a tape ---- */
-
-/* Of the tensors in their order. */
-static uint64_t hash_names(const struct hg__watch *w)
-{
-	uint64_t hash = HG__FNV_BEGIN;
-	for (int64_t i = 0; i < w->spots; i++) {
-		hash = hg__fnv(hash, &w->spot[i].gradient, sizeof w->spot[i].gradient);
-		hash = hg__fnv(hash, w->spot[i].name, strlen(w->spot[i].name));
-	}
-	return hash;
-}
-
-void hg__watch_leave(struct hg__watch *w, struct hg__watch_past *past)
-{
-	hg__watch_past_fini(w->tape->ctx, past);
-	w->tape->observing.bytes -= device_bytes(w);
-	*past = (struct hg__watch_past){w->state, w->spots, hash_names(w)};
-	w->state = (struct hg__buffer){0};
-	w->tape->observing.bytes += device_bytes(w);
-}
-
-int hg__watch_follows(const struct hg__watch *w, const struct hg__watch_past *past)
-{
-	return past->state.data && past->spots == w->spots && past->names == hash_names(w);
-}
-
-int hg__watch_alike(const struct hg__watch *a, const struct hg__watch *b)
-{
-	if (!a || !b)
-		return a == b;
-	return a->spots == b->spots && hash_names(a) == hash_names(b);
-}
-
-void hg__watch_follow(struct hg__watch *w, struct hg__watch_past *past)
-{
-	if (hg__watch_follows(w, past)) {
-		const struct hg__buffer fresh = w->state;
-		w->state = past->state;
-		past->state = fresh;
-	}
-	hg__watch_past_fini(w->tape->ctx, past);
-}
-
-void hg__watch_past_fini(hg_context *ctx, struct hg__watch_past *past)
-{
-	hg__buffer_free(ctx, &past->state);
-	*past = (struct hg__watch_past){.spots = 0};
 }
 
 /* ---- inspections ---- */

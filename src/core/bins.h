@@ -17,7 +17,9 @@ enum { HG__BIN_ROWS = 48, HG__LARGE_BIN_ROWS = 8 * HG__BIN_ROWS };
 struct hg__bins {
 	int64_t bins;
 	int32_t *first; /* [bins + 2] device */
-	int rows;       /* the most nodes of a bin: HG__BIN_ROWS, or HG__LARGE_BIN_ROWS */
+	/* The most nodes of a bin: HG__BIN_ROWS or HG__LARGE_BIN_ROWS; 0: some graph fits in none, and
+	 * there are no bins. */
+	int rows;
 };
 
 /* Is a graph, or a bin, of so many nodes a large one? */
@@ -42,6 +44,8 @@ static inline int hg__bins_rows(int64_t largest)
 	       : largest <= HG__LARGE_BIN_ROWS ? HG__LARGE_BIN_ROWS
 	                                       : 0;
 }
+/* The same for a batch: ptr [graphs + 1] as for hg_graph_set_batch. */
+int hg__bins_rows_of(int64_t graphs, const int64_t *ptr);
 /* The first nodes of the bins that begin with a graph: ptr [graphs + 1] as for hg_graph_set_batch.
  * Writes first [at most graphs] and returns how many there are. */
 int64_t hg__bins_begin(int64_t graphs, const int64_t *ptr, int32_t *first);
@@ -72,16 +76,16 @@ HG_HD static inline int64_t hg__bins_padding(int64_t begun, int64_t behind, int6
 int64_t hg__bins_cut(int64_t graphs, const int64_t *ptr, int64_t rows, int64_t bins,
                      int32_t *first);
 
-/* Orders graphs so that bins are full: order [graphs] has numbers k of graphs of nodes[k] nodes, at
- * most HG__LARGE_BIN_ROWS each. Those of a bin come to stand side by side, the largest first, and
- * large bins before the others. Graphs of one size keep their order. scratch [graphs]. */
+/* Orders graphs so that bins are full: order [graphs] has numbers k of graphs of nodes[k] nodes.
+ * Those of a bin come to stand side by side, the largest first, and large bins before the others.
+ * Graphs of one size keep their order. If one has more than HG__LARGE_BIN_ROWS nodes there are no
+ * bins, and all keep their order. scratch [graphs]. */
 void hg__bins_pack(const uint16_t *nodes, int64_t graphs, int64_t *order, int64_t *scratch);
 
-/* Whether a graph is a batch that can have bins: its largest graph fits, and if its arrays change
- * they bring the bins. */
-int hg__graph_has_bins(const hg_graph *graph);
-/* The bins of a batch whose largest graph has at most HG__LARGE_BIN_ROWS nodes. The graph keeps
- * them. */
+/* The most nodes of a bin of this graph; 0: it is no batch, a graph of it fits in no bin, or its
+ * arrays change and bring no bins. */
+int hg__graph_bin_rows(const hg_graph *graph);
+/* The bins of a graph that has some. The graph keeps them. */
 HG_NODISCARD hg_status hg__graph_bins(hg_graph *graph, const struct hg__bins **bins);
 
 HG_EXTERN_C_END

@@ -12,7 +12,8 @@
 
 #include "core/bins.h"
 
-enum { SIZES = HG__BIN_ROWS + 1, ALL_SIZES = HG__LARGE_BIN_ROWS + 1 };
+/* NO_BIN: a size for all graphs that fit in no bin. */
+enum { SIZES = HG__BIN_ROWS + 1, ALL_SIZES = HG__LARGE_BIN_ROWS + 1, NO_BIN = ALL_SIZES };
 
 /* Sets chosen[s] to how many graphs of s nodes go into the next bin. left[s]: how many there are,
  * at least one of `largest` nodes and none larger. */
@@ -85,9 +86,11 @@ static int64_t fill_large(const int64_t *by_size, int64_t *left, int64_t *next, 
 
 void hg__bins_pack(const uint16_t *nodes, int64_t graphs, int64_t *order, int64_t *scratch)
 {
-	int64_t left[ALL_SIZES] = {0}, next[ALL_SIZES + 1] = {0}, chosen[SIZES], done = 0;
+	int64_t left[NO_BIN + 1] = {0}, next[ALL_SIZES + 1] = {0}, chosen[SIZES], done = 0;
 	for (int64_t k = 0; k < graphs; k++)
-		left[nodes[order[k]]]++;
+		left[nodes[order[k]] < NO_BIN ? nodes[order[k]] : NO_BIN]++;
+	if (left[NO_BIN])
+		return;
 	for (int s = 0; s < ALL_SIZES; s++)
 		next[s + 1] = next[s] + left[s];
 	for (int64_t k = 0; k < graphs; k++)

@@ -48,12 +48,13 @@ struct hg_graph {
 	int least_weight_known;
 	float least_weight, least_positive;
 
-	/* number of graphs; nodes of the largest, and of the smallest that is not empty */
+	/* Number of graphs; nodes of the largest, and of the smallest that is not empty. In a part of a
+	 * batch they bound those of its own graphs (graph_blocks.h). */
 	int64_t batch, batch_max, batch_min;
 	int batch_set;
 	struct hg__buffer batch_ptr, batch_id; /* device: int64 [batch+1], int32 [rows] */
 	struct hg__buffer bin_first;           /* device: int32 [bins+1] */
-	struct hg__bins bins;                  /* bins.h */
+	struct hg__bins bins;                  /* bins.h; .rows is that of the graphs here */
 };
 
 /* A copy of the CSR arrays in host memory. weight is NULL where the graph has none or the caller

@@ -59,6 +59,7 @@ static hg_status install_batch(hg_graph *g, int64_t count, const int64_t *ptr, c
 		g->batch_min =
 		    nodes > 0 && (g->batch_min == 0 || nodes < g->batch_min) ? nodes : g->batch_min;
 	}
+	g->bins.rows = hg__bins_rows(g->batch_max);
 	return HG_OK;
 }
 

@@ -4,6 +4,14 @@
 #include "core/bins.h"
 #include "core/graph.h"
 
+int hg__bins_rows_of(int64_t graphs, const int64_t *ptr)
+{
+	int64_t largest = 0;
+	for (int64_t k = 0; k < graphs; k++)
+		largest = ptr[k + 1] - ptr[k] > largest ? ptr[k + 1] - ptr[k] : largest;
+	return hg__bins_rows(largest);
+}
+
 int64_t hg__bins_begin(int64_t graphs, const int64_t *ptr, int32_t *first)
 {
 	int64_t begun = 0;
@@ -52,21 +60,20 @@ static hg_status build_bins(hg_graph *g)
 	return status;
 }
 
-int hg__graph_has_bins(const hg_graph *g)
+int hg__graph_bin_rows(const hg_graph *g)
 {
-	return g->batch_set && hg__bins_rows(g->batch_max) && (!g->changes || g->bins.first);
+	return g->batch_set && (!g->changes || g->bins.first) ? g->bins.rows : 0;
 }
 
 hg_status hg__graph_bins(hg_graph *g, const struct hg__bins **bins)
 {
 	*bins = &g->bins;
-	g->bins.rows = hg__bins_rows(g->batch_max);
 	if (g->bins.first)
 		return HG_OK;
 	HG__TRY(hg__graph_keeps(g, "bins"));
-	if (!hg__graph_has_bins(g))
+	if (!hg__graph_bin_rows(g))
 		return hg__fail(g->ctx, HG_ERR_INTERNAL,
-		                "bins: the largest graph of %lld has %lld nodes, expected at most %d",
-		                (long long)g->batch, (long long)g->batch_max, HG__LARGE_BIN_ROWS);
+		                "bins: one of %lld graphs has more than %d nodes, so none are expected",
+		                (long long)g->batch, HG__LARGE_BIN_ROWS);
 	return build_bins(g);
 }

@@ -74,6 +74,7 @@ hg_status hg__graph_of_part(hg_context *ctx, const struct hg__part *p,
 		return status;
 	}
 	take_facts(g, of, p->count);
+	g->bins.rows = hg__bins_rows_of(p->count, p->ptr);
 	*graph = g;
 	return HG_OK;
 }

@@ -166,16 +166,17 @@ static hg_status dataset_fetch(hg_batches *b, const hg_batches_config *c)
 	return HG_OK;
 }
 
-/* Prepares packing if all graphs that take part fit in bins. */
+/* Prepares packing. A graph that fits in no bin keeps its batch from being packed, whatever its
+ * size. */
 static hg_status packing_make(hg_batches *b)
 {
 	const int64_t *ptr = b->ptr.data, *chosen = b->chosen.data;
-	for (int64_t k = 0; k < b->count; k++)
-		if (ptr[chosen[k] + 1] - ptr[chosen[k]] > HG__LARGE_BIN_ROWS)
-			return HG_OK;
 	HG__TRY(hg__buffer_host(b->ctx, b->graphs, sizeof(uint16_t), "batches: nodes", &b->nodes));
-	for (int64_t k = 0; k < b->count; k++)
-		((uint16_t *)b->nodes.data)[chosen[k]] = (uint16_t)(ptr[chosen[k] + 1] - ptr[chosen[k]]);
+	for (int64_t k = 0; k < b->count; k++) {
+		const int64_t nodes = ptr[chosen[k] + 1] - ptr[chosen[k]];
+		((uint16_t *)b->nodes.data)[chosen[k]] =
+		    (uint16_t)(nodes < UINT16_MAX ? nodes : UINT16_MAX);
+	}
 	return hg__buffer_host(b->ctx, b->per_batch < b->count ? b->per_batch : b->count,
 	                       sizeof(int64_t), "batches: packing", &b->packing);
 }

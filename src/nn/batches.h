@@ -47,8 +47,7 @@ struct hg_batches {
 	struct hg__buffer chosen, order; /* int64 [count] */
 	int64_t ordered;                 /* the epoch of `order` */
 	/* For packing the graphs of a batch into bins (core/bins.h): uint16 [graphs], the nodes of
-	 * each, and int64 [at most per_batch], scratch. Empty: some graph fits in none, and batches are
-	 * not packed. */
+	 * each, and int64 [at most per_batch], scratch. */
 	struct hg__buffer nodes, packing;
 	/* The batch in place, and the arrays in which it was put together. */
 	hg_batch batch;

@@ -82,26 +82,26 @@ hg_status hg__padded_open(const struct hg__padded *p, const struct hg__shape_of_
 	const hg_batches *all = p->all;
 	const struct layout l = lay_out(p, s);
 	*out = (struct hg__padded_batch){.shape = *s};
-	out->arrays =
-	    (struct hg__changing){.rows = s->nodes,
-	                          .m = s->edges,
-	                          .count = s->graphs,
-	                          .rowptr = array_in(p, &l, block, HG__PADDED_ROWPTR),
-	                          .rowptr_t = array_in(p, &l, block, HG__PADDED_ROWPTR_T),
-	                          .ptr = array_in(p, &l, block, HG__PADDED_PTR),
-	                          .col = array_in(p, &l, block, HG__PADDED_COL),
-	                          .col_t = array_in(p, &l, block, HG__PADDED_COL_T),
-	                          .id = array_in(p, &l, block, HG__PADDED_ID),
-	                          .edge_t = array_in(p, &l, block, HG__PADDED_EDGE_T),
-	                          .weight = array_in(p, &l, block, HG__PADDED_WEIGHT),
-	                          .inverse_row = array_in(p, &l, block, HG__PADDED_INVERSE_ROW),
-	                          .inverse_col = array_in(p, &l, block, HG__PADDED_INVERSE_COL),
-	                          .root_row = array_in(p, &l, block, HG__PADDED_ROOT_ROW),
-	                          .root_col = array_in(p, &l, block, HG__PADDED_ROOT_COL),
-	                          .weight_f16 = array_in(p, &l, block, HG__PADDED_WEIGHT_F16),
-	                          .bins = {.bins = hg__bins_most(s->nodes),
-	                                   .first = array_in(p, &l, block, HG__PADDED_BIN),
-	                                   .rows = hg__bins_rows(all->graph_facts.batch_max)}};
+	out->arrays = (struct hg__changing){
+	    .rows = s->nodes,
+	    .m = s->edges,
+	    .count = s->graphs,
+	    .rowptr = array_in(p, &l, block, HG__PADDED_ROWPTR),
+	    .rowptr_t = array_in(p, &l, block, HG__PADDED_ROWPTR_T),
+	    .ptr = array_in(p, &l, block, HG__PADDED_PTR),
+	    .col = array_in(p, &l, block, HG__PADDED_COL),
+	    .col_t = array_in(p, &l, block, HG__PADDED_COL_T),
+	    .id = array_in(p, &l, block, HG__PADDED_ID),
+	    .edge_t = array_in(p, &l, block, HG__PADDED_EDGE_T),
+	    .weight = array_in(p, &l, block, HG__PADDED_WEIGHT),
+	    .inverse_row = array_in(p, &l, block, HG__PADDED_INVERSE_ROW),
+	    .inverse_col = array_in(p, &l, block, HG__PADDED_INVERSE_COL),
+	    .root_row = array_in(p, &l, block, HG__PADDED_ROOT_ROW),
+	    .root_col = array_in(p, &l, block, HG__PADDED_ROOT_COL),
+	    .weight_f16 = array_in(p, &l, block, HG__PADDED_WEIGHT_F16),
+	    .bins = {.bins = hg__bins_most(s->nodes),
+	             .first = s->bin_rows ? array_in(p, &l, block, HG__PADDED_BIN) : NULL,
+	             .rows = s->bin_rows}};
 	HG__TRY(hg__graph_of_changing(all->ctx, &out->arrays, &all->graph_facts, &out->graph));
 	out->x = view_of(p, &l, block, HG__PADDED_X, s->nodes, all->features, p->x_dtype);
 	out->edge_x =

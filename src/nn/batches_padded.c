@@ -103,9 +103,13 @@ static hg_status sizes_note(struct hg__padded *p, int labels, int mask)
 	return HG_OK;
 }
 
-/* The arrays that a graph has which tapes have asked for what they read. */
+/* The arrays that a graph has which tapes have asked for what they read. If that graph can have no
+ * bins, those that are asked for bins may still come; these are asked for the transpose, too
+ * (autograd/region.h). */
 static unsigned needs_of(const hg_batches *all, const hg_graph *g)
 {
+	const int bins = g->bin_first.bytes != 0 || !hg__graph_bin_rows(g),
+	          transpose = g->rowptr_t.bytes != 0 || (bins && !g->pattern_symmetric);
 	const struct {
 		enum hg__padded_array array;
 		int needed;
@@ -113,8 +117,8 @@ static unsigned needs_of(const hg_batches *all, const hg_graph *g)
 	              {HG__PADDED_COL, 1},
 	              {HG__PADDED_WEIGHT, all->graph.weight != NULL},
 	              {HG__PADDED_WEIGHT_F16, g->weight_f16.bytes != 0},
-	              {HG__PADDED_ROWPTR_T, g->rowptr_t.bytes != 0},
-	              {HG__PADDED_COL_T, g->rowptr_t.bytes != 0},
+	              {HG__PADDED_ROWPTR_T, transpose},
+	              {HG__PADDED_COL_T, transpose},
 	              {HG__PADDED_EDGE_T, g->edge_t.bytes != 0},
 	              {HG__PADDED_INVERSE_ROW, g->inverse_row.bytes != 0},
 	              {HG__PADDED_INVERSE_COL, g->inverse_col.bytes != 0},
@@ -122,7 +126,7 @@ static unsigned needs_of(const hg_batches *all, const hg_graph *g)
 	              {HG__PADDED_ROOT_COL, g->root_col.bytes != 0},
 	              {HG__PADDED_PTR, 1},
 	              {HG__PADDED_ID, 1},
-	              {HG__PADDED_BIN, g->bin_first.bytes != 0},
+	              {HG__PADDED_BIN, bins},
 	              {HG__PADDED_X, 1},
 	              {HG__PADDED_EDGE_X, all->has_edges}};
 	unsigned needs = 0;

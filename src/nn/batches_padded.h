@@ -21,8 +21,11 @@ HG_EXTERN_C_BEGIN
  * arrays of a padded batch lie in one block of device memory, in an order that follows from the
  * shape. */
 
+/* bin_rows: hg__bins.rows of its graphs; 0: it has no bins. Tapes on batches with large bins, and
+ * on those without bins, differ from tapes on the others. */
 struct hg__shape_of_batch {
 	int64_t nodes, edges, graphs;
+	int bin_rows;
 };
 
 /* The arrays of a block. */
@@ -87,7 +90,7 @@ void hg__padded_fini(struct hg__padded *padded);
 int64_t hg__padded_edges(int64_t edges);
 int64_t hg__padded_nodes(const struct hg__padded *padded, int64_t nodes, int64_t edges,
                          int64_t graphs, int64_t padded_edges);
-/* The shape of a batch of so many nodes, edges and graphs, and the bytes of its block. */
+/* The shape of a batch of so many nodes, edges and graphs without bins; the bytes of a block. */
 struct hg__shape_of_batch hg__padded_shape(const struct hg__padded *padded, int64_t nodes,
                                            int64_t edges, int64_t graphs);
 size_t hg__padded_bytes(const struct hg__padded *padded, const struct hg__shape_of_batch *shape);

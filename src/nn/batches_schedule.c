@@ -92,9 +92,11 @@ static void batch_schedule(struct hg__schedule *s, int64_t k)
 		batch->counted += of->counted;
 	}
 	batch->bins = 0;
-	if (p->needs >> HG__PADDED_BIN & 1u)
-		batch->bins = hg__bins_begin(graphs, row, (int32_t *)(void *)(at + l.bin));
 	batch->shape = hg__padded_shape(p, row[graphs], edge[graphs], graphs);
+	if (p->needs >> HG__PADDED_BIN & 1u)
+		batch->shape.bin_rows = hg__bins_rows_of(graphs, row);
+	if (batch->shape.bin_rows)
+		batch->bins = hg__bins_begin(graphs, row, (int32_t *)(void *)(at + l.bin));
 }
 
 void hg__schedule_make(struct hg__schedule *s, int64_t epoch)
@@ -121,7 +123,7 @@ struct hg__shape_of_batch hg__schedule_shape(const struct hg__schedule *s, int64
                                              int64_t end)
 {
 	const int64_t graphs = graphs_of(s, first);
-	struct hg__shape_of_batch shape = {0, 0, graphs};
+	struct hg__shape_of_batch shape = {.graphs = graphs};
 	for (int64_t k = first; k < end; k++) {
 		const struct hg__batch_list list = hg__schedule_list(s, k, s->lists.data);
 		const int64_t edges = hg__padded_edges(list.edge[graphs]);

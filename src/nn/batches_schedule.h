@@ -32,7 +32,8 @@ void hg__schedule_fini(struct hg__schedule *schedule);
 /* A schedule of all graphs of the dataset in their order, so many in a batch; it is complete. */
 HG_NODISCARD hg_status hg__schedule_init_all(struct hg__schedule *schedule,
                                              const struct hg__padded *padded, int64_t most);
-/* A shape that holds each of the batches first .. end - 1, which have as many graphs. */
+/* A shape without bins that holds each of the batches first .. end - 1, which have as many
+ * graphs. */
 struct hg__shape_of_batch hg__schedule_shape(const struct hg__schedule *schedule, int64_t first,
                                              int64_t end);
 /* Schedules an epoch. Safe on any thread: it only reads what is shared, allocates nothing and

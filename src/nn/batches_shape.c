@@ -50,6 +50,8 @@ struct hg__shape_of_batch hg__padded_shape(const struct hg__padded *p, int64_t n
                                            int64_t graphs)
 {
 	const int64_t all_edges = hg__padded_edges(edges);
-	return (struct hg__shape_of_batch){hg__padded_nodes(p, nodes, edges, graphs, all_edges),
-	                                   all_edges, graphs};
+	return (struct hg__shape_of_batch){.nodes =
+	                                       hg__padded_nodes(p, nodes, edges, graphs, all_edges),
+	                                   .edges = all_edges,
+	                                   .graphs = graphs};
 }

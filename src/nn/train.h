@@ -26,7 +26,7 @@ struct hg__train_batches {
 	hg_batch batch;             /* the one in place */
 	struct hg__truth truth;     /* what is learnt from it; its tensors are borrowed */
 	struct hg__buffer arena;    /* the tapes of all batches run in it */
-	struct hg__watch_past past; /* what the observers of former batches have counted */
+	struct hg__watch_past past; /* counts of the observers of former batches */
 	int64_t reaches;            /* params->reaches when the evaluation was recorded */
 };
 

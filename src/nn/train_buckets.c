@@ -83,7 +83,8 @@ hg_status hg__train_buckets_init(hg_train *t)
 
 static int same_shape(const struct hg__shape_of_batch *a, const struct hg__shape_of_batch *b)
 {
-	return a->nodes == b->nodes && a->edges == b->edges && a->graphs == b->graphs;
+	return a->nodes == b->nodes && a->edges == b->edges && a->graphs == b->graphs &&
+	       a->bin_rows == b->bin_rows;
 }
 
 /* Frees a tape without a bucket: that of a batch in its own shape. */
@@ -187,15 +188,21 @@ static hg_status record(hg_train *t)
 	return hg__train_record_step(t);
 }
 
-/* Counts of the observer go from step to step, in memory that captured steps write to. If this one
- * does not observe the same tensors it is recorded again. */
+/* Does the step of a bucket find the counts of its observer, if it has one, where it left them, if
+ * it follows after `now` has been left? */
+static int resumes(const hg_train *t, const hg_step *step, const struct hg__watch *now)
+{
+	return !step->watch || hg__watch_resumes(step->watch, &t->batches.past, now);
+}
+
+/* Counts of the observer go from step to step, in memory that captured steps write to. A step that
+ * cannot go on with it is recorded again. */
 static hg_status tape_take(hg_train *t)
 {
 	struct hg__bucket *current = t->batches.buckets.current;
 	if (t->step)
 		return HG_OK;
-	if (current->step && current->step->watch &&
-	    !hg__watch_follows(current->step->watch, &t->batches.past)) {
+	if (current->step && !resumes(t, current->step, NULL)) {
 		hg_step_free(current->step);
 		hg_tape_free(current->tape);
 		current->step = NULL;
@@ -275,8 +282,7 @@ int hg__train_bucket_ready(const hg_train *t, int64_t k)
 	if (number == HG__BUCKETS || !t->step)
 		return 0;
 	const struct hg__bucket *bucket = b->bucket[number];
-	return bucket == b->current ||
-	       (bucket->step && hg__watch_alike(bucket->step->watch, t->step->watch));
+	return bucket == b->current || (bucket->step && resumes(t, bucket->step, t->step->watch));
 }
 
 hg_status hg__train_bucket_begin(hg_train *t, int64_t k)

@@ -185,11 +185,31 @@ static void packed_graphs_fill_their_bins(void)
 	}
 }
 
+/* A batch with a graph that fits in no bin has no bins, so there is nothing to pack. */
+static void a_graph_that_fits_in_no_bin_changes_no_order(void)
+{
+	static const int64_t largest[] = {HG__LARGE_BIN_ROWS, HG__LARGE_BIN_ROWS + 1, 620, UINT16_MAX};
+	for (size_t i = 0; i < sizeof largest / sizeof *largest; i++) {
+		const uint16_t nodes[] = {20, 48, (uint16_t)largest[i], 1};
+		const int64_t ptr[] = {0, 20, 68, 68 + largest[i], 69 + largest[i]};
+		int64_t order[] = {0, 1, 2, 3}, scratch[4];
+		const int fits = largest[i] <= HG__LARGE_BIN_ROWS;
+		hg__bins_pack(nodes, 4, order, scratch);
+		CHECK_EQ_I(order[0], fits ? 2 : 0);
+		CHECK_EQ_I(order[2], fits ? 0 : 2);
+		CHECK_EQ_I(order[1] + order[3], 4);
+		CHECK_EQ_I(hg__bins_rows_of(4, ptr), fits ? HG__LARGE_BIN_ROWS : 0);
+		CHECK_EQ_I(hg__bins_rows_of(2, ptr), HG__BIN_ROWS);
+		CHECK_EQ_I(hg__bins_rows_of(0, ptr), HG__BIN_ROWS);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(bins_hold_whole_graphs),
 	    TEST(packed_graphs_fill_their_bins),
+	    TEST(a_graph_that_fits_in_no_bin_changes_no_order),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

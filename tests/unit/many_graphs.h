@@ -13,8 +13,9 @@
 
 enum {
 	MG_GRAPHS = 41,
-	MG_NODES = 400,
+	MG_NODES = 1000,
 	MG_EDGES = 4000,
+	MG_LARGEST = 400,
 	MG_FEATURES = 6,
 	MG_CLASSES = 3,
 	MG_ATTRIBUTES = 2 /* of an edge: its weight, and 1 less than that */
@@ -31,14 +32,14 @@ struct many_graphs {
  * it is symmetric. */
 static inline void many_graphs_add(struct many_graphs *g, int64_t n, int64_t degree, int symmetric)
 {
-	static int32_t has[32][32];
+	static uint8_t has[MG_LARGEST][MG_LARGEST];
 	const int64_t k = g->graphs, first = g->ptr[k];
-	CHECK(k < MG_GRAPHS && n <= 32 && first + n <= MG_NODES);
-	memset(has, 0, sizeof has);
+	CHECK(k < MG_GRAPHS && n <= MG_LARGEST && first + n <= MG_NODES);
+	memset(has, 0, (size_t)n * sizeof has[0]);
 	for (int64_t e = 0; e < n * degree; e++) {
 		const int64_t i = test_below(n), j = test_below(n);
 		has[i][j] = 1;
-		has[j][i] |= symmetric;
+		has[j][i] |= (uint8_t)symmetric;
 	}
 	g->label[k] = (int32_t)(k % MG_CLASSES);
 	for (int64_t i = 0; i < n; i++) {

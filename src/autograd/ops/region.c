@@ -225,7 +225,7 @@ static hg_status is_batch(hg_graph *graph, const struct hg__spmm_attr *spmm, int
 {
 	hg_graph_facts facts = HG_GRAPH_FACTS_INIT;
 	const double alpha = fabs((double)spmm->alpha);
-	*yes = hg__graph_has_bins(graph) && !hg_graph_is_weighted(graph) &&
+	*yes = hg__graph_bin_rows(graph) && !hg_graph_is_weighted(graph) &&
 	       !hg__norm_is_weighted(spmm->norm) && alpha >= 0x1p-7 && alpha <= 0x1p7;
 	if (!*yes)
 		return HG_OK;
@@ -297,9 +297,9 @@ static int is_worth_while(int layers, int width)
 static int most_matrices(const hg_tape *tape, const hg_graph *graph, int width)
 {
 	const struct hg__backend *backend = tape->ctx->backend;
-	const int bin_rows = hg__bins_rows(hg__graph_batch_max(graph));
-	return backend->small_matrices_most ? backend->small_matrices_most(tape->ctx, width, bin_rows)
-	                                    : HG__SMALL_MATRICES;
+	return backend->small_matrices_most
+	           ? backend->small_matrices_most(tape->ctx, width, hg__graph_bin_rows(graph))
+	           : HG__SMALL_MATRICES;
 }
 
 /* Is this entry a sum or a mean over the nodes of each graph, as a region can compute it? */
