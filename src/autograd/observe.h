@@ -58,7 +58,7 @@ struct hg__watch {
 	/* on the device, zero at first: ring, counts [spots], kept [HG__OBSERVED_STEPS, spots], most
 	 * [spots] */
 	struct hg__buffer state;
-	const void *left;       /* where `state` was when the observer was put aside */
+	const void *left;       /* where `state` was when its counts were left */
 	struct hg__buffer copy; /* a copy of state on the host */
 	int64_t now;            /* the number of the step at that time */
 };
@@ -105,26 +105,28 @@ HG_NODISCARD hg_status hg__watch_sums(struct hg__watch *watch);
 HG_NODISCARD hg_status hg__watch_create(hg_tape *tape, int64_t every, struct hg__watch **watch);
 void hg__watch_free(struct hg__watch *watch);
 
-/* Counts of observers whose tapes are not in place, each for the observer of another tape with the
- * same tensors in memory. The tapes of a run in batches have up to three sets of them: batches
- * differ in their bins (core/bins.h), and what lies between layers that a kernel computes in bins
- * is not in memory. */
+/* Counts that observers have left behind, one set for each list of tensors that some tape keeps in
+ * memory. The tapes of a run in batches have up to three such lists: batches differ in their bins
+ * (core/bins.h), and what lies between layers that a kernel computes in bins is not in memory. */
 enum { HG__PASTS = 3 };
 struct hg__watch_past {
 	struct hg__left_counts {
 		struct hg__buffer state; /* no bytes: none */
 		int64_t spots;
 		uint64_t names; /* a hash of their names */
+		int64_t order;  /* when they were left */
 	} left[HG__PASTS];
-	int next; /* the place that is taken next if none is free */
+	int64_t leaves;
 };
-/* observe_past.c: takes the counts out of an observer, which is put aside or freed next. */
+/* observe_past.c: takes the counts out of an observer whose tape is no longer in place, or is freed
+ * next. If three sets have been left, the one that was left first is dropped. */
 void hg__watch_leave(struct hg__watch *watch, struct hg__watch_past *past);
-/* observe_past.c: puts the counts of the same tensors, if they have been kept, into a new observer,
- * or into one that was put aside. */
+/* observe_past.c: gives an observer the counts that were left of the same tensors, if there are
+ * some. */
 void hg__watch_follow(struct hg__watch *watch, struct hg__watch_past *past);
-/* observe_past.c: would an observer that was put aside have its old memory again, to which its
- * captured step writes, if it followed after `now` had been left? now NULL: no other is left. */
+/* observe_past.c: a captured step writes to the memory in which its observer counted before it left
+ * its counts. Would hg__watch_follow give it that memory back? now: another observer, which leaves
+ * its counts first; NULL: none does. */
 int hg__watch_resumes(const struct hg__watch *watch, const struct hg__watch_past *past,
                       const struct hg__watch *now);
 void hg__watch_past_fini(hg_context *ctx, struct hg__watch_past *past);

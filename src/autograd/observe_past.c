@@ -1,4 +1,4 @@
-/* Counts of an observer that outlive its tape, for the observer of another tape. */
+/* Counts of an observer that outlive its tape, or wait until it is in place again. */
 #include <string.h>
 
 #include "autograd/observe.h"
@@ -27,21 +27,23 @@ static int find(const struct hg__watch *w, const struct hg__watch_past *past)
 	return k;
 }
 
-static struct hg__left_counts *place_for(struct hg__watch_past *past)
+/* Where the next counts are left: a free place, or that of the counts that were left first. */
+static int next_place(const struct hg__watch_past *past)
 {
-	for (int k = 0; k < HG__PASTS; k++)
+	int best = 0;
+	for (int k = 0; k < HG__PASTS; k++) {
 		if (!past->left[k].state.bytes)
-			return &past->left[k];
-	struct hg__left_counts *oldest = &past->left[past->next];
-	past->next = (past->next + 1) % HG__PASTS;
-	return oldest;
+			return k;
+		best = past->left[k].order < past->left[best].order ? k : best;
+	}
+	return best;
 }
 
 void hg__watch_leave(struct hg__watch *w, struct hg__watch_past *past)
 {
-	struct hg__left_counts *place = place_for(past);
+	struct hg__left_counts *place = &past->left[next_place(past)];
 	hg__buffer_free(w->tape->ctx, &place->state);
-	*place = (struct hg__left_counts){w->state, w->spots, hash_names(w)};
+	*place = (struct hg__left_counts){w->state, w->spots, hash_names(w), past->leaves++};
 	w->left = w->state.data;
 	w->tape->observing.bytes -= w->state.bytes;
 	w->state = (struct hg__buffer){0};
@@ -64,12 +66,12 @@ int hg__watch_resumes(const struct hg__watch *w, const struct hg__watch_past *pa
 	const int k = find(w, past);
 	if (now && now->state.data == w->left)
 		return now->spots == w->spots && hash_names(now) == hash_names(w);
-	return k < HG__PASTS && past->left[k].state.data == w->left;
+	return k < HG__PASTS && past->left[k].state.data == w->left && !(now && next_place(past) == k);
 }
 
 void hg__watch_past_fini(hg_context *ctx, struct hg__watch_past *past)
 {
 	for (int k = 0; k < HG__PASTS; k++)
 		hg__buffer_free(ctx, &past->left[k].state);
-	*past = (struct hg__watch_past){.next = 0};
+	*past = (struct hg__watch_past){.leaves = 0};
 }

@@ -103,12 +103,14 @@ static hg_status sizes_note(struct hg__padded *p, int labels, int mask)
 	return HG_OK;
 }
 
-/* The arrays that a graph has which tapes have asked for what they read. If that graph can have no
- * bins, those that are asked for bins may still come; these are asked for the transpose, too
- * (autograd/region.h). */
-static unsigned needs_of(const hg_batches *all, const hg_graph *g)
+/* The arrays of batches: those that the graph of the first batch has by now, because its tape has
+ * asked for them. A tape with regions asks for bins, and the transpose of a graph that is not
+ * symmetric, and otherwise for nothing that one without them does not ask for. If the first batch
+ * has a graph that fits in no bin its tape has no regions, but those of other batches may. */
+static unsigned needs_of(const hg_batches *all, const hg_graph *g, hg_dtype state)
 {
-	const int bins = g->bin_first.bytes != 0 || !hg__graph_bin_rows(g),
+	const int regions = !hg__graph_bin_rows(g) && state == HG_F16 && !all->graph.weight,
+	          bins = g->bin_first.bytes != 0 || regions,
 	          transpose = g->rowptr_t.bytes != 0 || (bins && !g->pattern_symmetric);
 	const struct {
 		enum hg__padded_array array;
@@ -228,7 +230,7 @@ hg_status hg__padded_init(struct hg__padded *p, const hg_batches *all,
                           const hg_batches_config *from, const hg_graph *probe, hg_dtype state,
                           int labels, int mask)
 {
-	*p = (struct hg__padded){.all = all, .needs = needs_of(all, probe), .weight = 1.0f};
+	*p = (struct hg__padded){.all = all, .needs = needs_of(all, probe, state), .weight = 1.0f};
 	if (all->graph.weight)
 		p->weight = all->graph_facts.least_positive;
 	p->per_row = edges_per_row(all, p->weight);

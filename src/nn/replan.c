@@ -59,6 +59,7 @@ hg_status hg__train_record_again(hg_train *t)
 {
 	hg__saved_fini(&t->begin); /* with the counts of the step's observer */
 	hg__train_buckets_forget(t);
+	hg__watch_past_fini(t->ctx, &t->batches.past); /* other tensors may be in memory now */
 	hg_step_free(t->step);
 	t->step = NULL;
 	hg__evaluator_fini(&t->evaluator);

@@ -69,6 +69,8 @@ hg_status hg__train_buckets_init(hg_train *t)
 		why = "the first batch has no nodes";
 	if (!why && !probe->m && b->all->graph_facts.facts.max_row_degree > 0)
 		why = "the first batch has no edges";
+	if (!why && (probe->weighted_root.bytes || probe->weighted_inverse.bytes))
+		why = "a norm counts weighted degrees";
 	if (why) {
 		hg__log(t->ctx, HG_LOG_INFO, "train: batches keep their own shapes: %s", why);
 		return HG_OK;
@@ -217,6 +219,34 @@ static hg_status tape_take(hg_train *t)
 		HG__TRY(record(t));
 	if (t->step->watch)
 		hg__watch_follow(t->step->watch, &t->batches.past);
+	return HG_OK;
+}
+
+/* Observers of the same tensors share their counts, so each set is read once. */
+hg_status hg__train_buckets_headroom(hg_train *t, hg_observer *least)
+{
+	const struct hg__buckets *b = &t->batches.buckets;
+	const void *read[HG__PASTS] = {NULL};
+	int sets = 0;
+	for (int k = 0; k < HG__BUCKETS; k++) {
+		hg_step *step = b->bucket[k] ? b->bucket[k]->step : NULL;
+		hg_observer observer = HG_OBSERVER_INIT;
+		int done = !step || !step->watch || !resumes(t, step, NULL);
+		for (int i = 0; i < sets && !done; i++)
+			done = read[i] == step->watch->left;
+		if (done)
+			continue;
+		read[sets++] = step->watch->left;
+		hg__watch_follow(step->watch, &t->batches.past);
+		step->seen = 0;
+		const hg_status status = hg_step_observer(step, &observer);
+		hg__watch_leave(step->watch, &t->batches.past);
+		HG__TRY(status);
+		if (observer.headroom < least->headroom) {
+			least->headroom = observer.headroom;
+			least->headroom_name = observer.headroom_name;
+		}
+	}
 	return HG_OK;
 }
 

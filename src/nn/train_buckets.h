@@ -3,6 +3,7 @@
 
 #include "autograd/observe.h"
 #include "core/ahead.h"
+#include "halfgraph/observe.h"
 #include "halfgraph/train.h"
 #include "nn/batches_schedule.h"
 
@@ -56,6 +57,8 @@ HG_NODISCARD hg_status hg__train_bucket_begin(hg_train *train, int64_t k);
 /* Are there tape, step and memory for batch k, so that putting it in place is a call that only
  * queues? */
 int hg__train_bucket_ready(const hg_train *train, int64_t k);
+/* least: of the batch in place. Lowers its headroom to that of the other batches with a tape. */
+HG_NODISCARD hg_status hg__train_buckets_headroom(hg_train *train, hg_observer *least);
 /* What counts in the loss of batch k of the epoch. */
 int64_t hg__train_bucket_counted(const hg_train *train, int64_t k);
 /* Frees all tapes and steps but those in place: they were recorded with assumptions that no longer

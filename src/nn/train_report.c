@@ -31,6 +31,7 @@ hg_status hg__train_report(hg_train *t, const struct hg__train_sums *sums,
 	HG__TRY(hg_tape_plan(t->tape, &plan));
 	HG__TRY(hg_step_get_launch(t->step, &launch));
 	HG__TRY(hg_step_observer(t->step, &observer));
+	HG__TRY(hg__train_buckets_headroom(t, &observer));
 	const hg_train_report ours = {
 	    .size = sizeof ours,
 	    .epochs_run = last->epoch,

@@ -617,6 +617,24 @@ static void graphs_without_nodes_or_edges_are_learnt(void)
 	}
 }
 
+/* The factors are made of weights, so a batch in the memory of another one would have to bring
+ * them. */
+static void with_weighted_degrees_batches_keep_their_shapes(void)
+{
+	static struct many_graphs g;
+	struct run r;
+	hg_context *ctx = test_context();
+	hg_train_config c = config_of("gcn", "fp16", 6);
+	many_graphs_make(&g, 1, 1);
+	c.model.norm = HG_NORM_WEIGHTED;
+	run_open(&r, ctx, &g, MG_WEIGHTED, c);
+	CHECK(!r.train->batches.buckets.padded.all);
+	CHECK_OK(hg_train_run(r.train, &r.report));
+	CHECK(r.last.loss < r.losses[0]);
+	run_close(&r);
+	hg_context_free(ctx);
+}
+
 /* ---- what goes wrong ---- */
 
 /* Sums of large features overflow in f16. The step of that batch is skipped, and the tapes of the
@@ -766,6 +784,7 @@ int main(int argc, char **argv)
 	    TEST(patience_of_a_run_ends_with_it),
 	    TEST(steps_between_runs_are_not_taken_for_theirs),
 	    TEST(graphs_without_nodes_or_edges_are_learnt),
+	    TEST(with_weighted_degrees_batches_keep_their_shapes),
 	    TEST(a_step_that_overflows_is_skipped_and_the_run_learns),
 	    ON_BOTH(queued_batches_give_the_same_bits),
 	    TEST(bad_configurations_are_refused),

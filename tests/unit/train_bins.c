@@ -8,19 +8,20 @@
 #include "unit/capturing.h"
 #include "unit/many_graphs.h"
 
-enum { PER_BATCH = 4, EPOCHS = 40 };
+enum { PER_BATCH = 4, EPOCHS = 40, LOUD = 32 };
 
 /* 24 graphs: one of 400 nodes, two of 60, the others of 4 to 12. */
 static void make_sizes(struct many_graphs *g, int symmetric)
 {
 	test_reseed(7);
 	memset(g, 0, sizeof *g);
-	for (int k = 0; k < 24; k++)
-		many_graphs_add(g,
-		                k == 5                 ? 400
-		                : k % 9 == 2 && k < 19 ? 60
-		                                       : 4 + test_below(9),
-		                2, symmetric);
+	for (int k = 0; k < 24; k++) {
+		const int large = k % 9 == 2 && k < 19;
+		many_graphs_add(g, k == 5 ? 400 : large ? 60 : 4 + test_below(9), 2, symmetric);
+	}
+	/* the largest graph has the largest features, so they are in the batches that have no bins */
+	for (int64_t i = g->ptr[5] * MG_FEATURES; i < g->ptr[6] * MG_FEATURES; i++)
+		g->x[i] *= LOUD;
 }
 
 struct run {
@@ -49,7 +50,7 @@ static hg_train_config config_of(const char *model, int observe)
 	c.epochs = EPOCHS;
 	c.optim.lr = 0.0002f; /* so that no weight outgrows what tapes assume of it */
 	c.batch_graphs = PER_BATCH;
-	c.step.observe_every = observe;
+	c.step.observe_every = observe ? 1 : -1;
 	return c;
 }
 
@@ -109,6 +110,9 @@ static void check_runs(open_fn open, const struct many_graphs *g, const char *mo
 		              large = count_shapes(&r[i], HG__LARGE_BIN_ROWS);
 		CHECK(none > 0 && small > 0 && large > 0);
 		captures[i] = capturing.captures;
+		CHECK((i / 2 == 1) == (r[i].report.headroom_name != NULL));
+		if (i / 2) /* of a number that is at least LOUD, whichever batch was the last one */
+			CHECK(r[i].report.headroom < log2(65504.0 / LOUD));
 		if (open == capturing_context) {
 			test_note("%s: %lld + %lld + %lld shapes, %lld steps captured", model, (long long)none,
 			          (long long)small, (long long)large, (long long)captures[i]);
