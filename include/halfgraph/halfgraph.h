@@ -22,6 +22,7 @@
 #include "halfgraph/export.h"
 #include "halfgraph/graph.h"
 #include "halfgraph/graph_stream.h"
+#include "halfgraph/group.h"
 #include "halfgraph/metrics.h"
 #include "halfgraph/model.h"
 #include "halfgraph/observe.h"

@@ -44,11 +44,19 @@ typedef enum hg_init {
 HG_API HG_NODISCARD hg_status hg_params_create(hg_context *context, const hg_policy *policy,
                                                hg_params **params);
 
+/** Sets the seed of what is drawn for these params from now on: initial values of parameters, and
+ * the dropout of tapes that are recorded on them. Before, it is the context's seed; with another
+ * one a model of several on one context (group.h) is that of a context with this seed.
+ * @param params  the params.
+ * @param seed    the seed.
+ * @return HG_OK; HG_ERR_ARG (params is NULL). */
+HG_API HG_NODISCARD hg_status hg_params_set_seed(hg_params *params, uint64_t seed);
+
 /** Frees the params with all parameters. Tapes, models and optimisers that borrow them go first.
  * @param params  params or NULL. */
 HG_API void hg_params_free(hg_params *params);
 
-/** Adds a parameter. Its initial values depend on the context's seed, its name and its position in
+/** Adds a parameter. Its initial values depend on the params' seed, its name and its position in
  * the params, and are the same on every device.
  * @param params  the params. An optimiser made before is refused by its next step (HG_ERR_STATE).
  * @param name    a name no other parameter of the params has, copied.

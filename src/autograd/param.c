@@ -38,10 +38,9 @@ static const struct {
 static void initial_values(const hg_param *param, hg_init init, int64_t rows, int64_t cols,
                            float *values)
 {
-	const uint64_t key =
-	    hg__rng_key(hg__rng_key(param->params->ctx->seed,
-	                            hg__fnv(HG__FNV_BEGIN, param->name, strlen(param->name))),
-	                (uint64_t)param->index);
+	const uint64_t key = hg__rng_key(
+	    hg__rng_key(param->params->seed, hg__fnv(HG__FNV_BEGIN, param->name, strlen(param->name))),
+	    (uint64_t)param->index);
 	const float a = init_rules[init].limit ? (float)init_rules[init].limit(rows, cols) : 0.0f;
 	for (int64_t i = 0; i < rows; i++)
 		for (int64_t c = 0; c < cols; c++) {
@@ -83,6 +82,7 @@ hg_status hg_params_create(hg_context *context, const hg_policy *policy, hg_para
 	hg_params *made = memory;
 	made->ctx = context;
 	hg__context_hold(context);
+	made->seed = context->seed;
 	made->policy = policy ? *policy : fp16;
 	(void)snprintf(made->policy_name, sizeof made->policy_name, "%s", made->policy.name);
 	made->policy.name = made->policy_name;
@@ -92,6 +92,14 @@ hg_status hg_params_create(hg_context *context, const hg_policy *policy, hg_para
 		return status;
 	}
 	*params = made;
+	return HG_OK;
+}
+
+hg_status hg_params_set_seed(hg_params *params, uint64_t seed)
+{
+	if (!params)
+		return HG_ERR_ARG;
+	params->seed = seed;
 	return HG_OK;
 }
 

@@ -31,6 +31,7 @@ struct hg__promotion {
 
 struct hg_params {
 	hg_context *ctx;
+	uint64_t seed;
 	hg_policy policy; /* its name is policy_name */
 	char policy_name[64];
 	hg_param **item;

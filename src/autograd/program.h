@@ -90,6 +90,8 @@ void hg__tape_borrow(hg_tape *tape, hg_tape *arena_owner);
  * larger if the tape needs more. Only the tape that was compiled last may run; the memory outlives
  * it and is the caller's to free. */
 void hg__tape_lend(hg_tape *tape, struct hg__buffer *arena);
+/* run.c: from now on the tape queues its work on `ctx`: a branch of its own context, or that. */
+void hg__tape_move(hg_tape *tape, hg_context *ctx);
 /* tasks.c: prepares the graphs, allocates the arena, builds the calls and reserves the
  * workspace. */
 HG_NODISCARD hg_status hg__tape_tasks(hg_tape *tape);

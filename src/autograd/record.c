@@ -225,7 +225,7 @@ static hg_status append_entry(hg_tape *tape, struct hg__entry *entry, const stru
 	entry->saves = s->saves;
 	entry->fused_into = -1;
 	if (node->op->traits & HG__RANDOM)
-		node->rng_key = hg__rng_key(tape->ctx->seed, (uint64_t)recording->random++);
+		node->rng_key = hg__rng_key(tape->params->seed, (uint64_t)recording->random++);
 	void *list = recording->entry;
 	const hg_status grown =
 	    hg__host_grow(tape->ctx, &list, sizeof *recording->entry, recording->entries,

@@ -8,6 +8,16 @@ void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook)
 	tape->program.hook = hook;
 }
 
+void hg__tape_move(hg_tape *tape, hg_context *ctx)
+{
+	struct hg__program *program = &tape->program;
+	tape->ctx = ctx;
+	for (int64_t i = 0; i < program->forwards; i++)
+		program->forward[i].call.ctx = ctx;
+	for (int64_t i = 0; i < program->backwards; i++)
+		program->backward[i].call.ctx = ctx;
+}
+
 static hg_status call_hook(const hg_tape *tape, const struct hg__task *task, int backward)
 {
 	const struct hg__hook *hook = tape->program.hook;

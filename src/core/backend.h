@@ -40,6 +40,9 @@ struct hg__backend {
 	/* Sets ctx->state, ctx->stream and ctx->device_name. */
 	hg_status (*open)(hg_context *ctx, const hg_context_config *config);
 	void (*close)(hg_context *ctx);
+	/* Sets state and stream of a branch (branch.h), a copy of its context without them; close
+	 * serves it, too, also after a failure. NULL: a branch needs neither. */
+	hg_status (*branch)(hg_context *of, hg_context *branch);
 	void *(*alloc)(hg_context *ctx, size_t bytes); /* NULL: no memory; sets no error text */
 	void (*free)(hg_context *ctx, void *memory);
 	hg_status (*copy_in)(hg_context *ctx, void *device, const void *host, size_t bytes);

@@ -12,8 +12,9 @@ HG_EXTERN_C_BEGIN
 
 struct hg_context {
 	const struct hg__backend *backend;
-	void *state;  /* the backend's own */
-	void *stream; /* cudaStream_t; NULL on the CPU */
+	hg_context *of; /* a branch (branch.h): the context that it branches off; NULL: none */
+	void *state;    /* the backend's own */
+	void *stream;   /* cudaStream_t; NULL on the CPU */
 	int device_index;
 	int threads;
 	uint64_t seed;

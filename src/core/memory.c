@@ -80,6 +80,12 @@ hg_status hg__host_grow(hg_context *ctx, void **array, size_t size, int64_t coun
 	return HG_OK;
 }
 
+/* The context that counts the memory of this one. */
+static hg_context *counter_of(hg_context *ctx)
+{
+	return ctx->of ? ctx->of : ctx;
+}
+
 /* Bytes that the memory limit still allows. */
 static size_t limit_room(const hg_context *ctx)
 {
@@ -91,7 +97,7 @@ static size_t limit_room(const hg_context *ctx)
 hg_status hg__device_room(hg_context *ctx, size_t *bytes)
 {
 	size_t total = 0, available = SIZE_MAX;
-	const size_t room = limit_room(ctx);
+	const size_t room = limit_room(counter_of(ctx));
 	if (!ctx->allocator.alloc)
 		HG__TRY(ctx->backend->memory(ctx, &total, &available));
 	*bytes = room < available ? room : available;
@@ -104,12 +110,13 @@ hg_status hg__device_alloc(hg_context *ctx, size_t bytes, const char *what, void
 	if (!bytes)
 		return HG_OK;
 	const hg_allocator *hooks = &ctx->allocator;
-	const size_t room = limit_room(ctx);
+	hg_context *counter = counter_of(ctx);
+	const size_t room = limit_room(counter);
 	if (bytes > room)
 		return hg__fail(ctx, HG_ERR_NOMEM,
 		                "%s: no device memory for %zu bytes (%zu held by this context, whose "
 		                "memory_limit is %zu)",
-		                what, bytes, ctx->current_bytes, ctx->memory_limit);
+		                what, bytes, counter->current_bytes, ctx->memory_limit);
 	if (hooks->alloc)
 		*memory = hooks->alloc(hooks->user, bytes, 1);
 	else if (memory_is_free(ctx, bytes))
@@ -119,10 +126,10 @@ hg_status hg__device_alloc(hg_context *ctx, size_t bytes, const char *what, void
 	if (!*memory)
 		return hg__fail(ctx, HG_ERR_NOMEM,
 		                "%s: no device memory for %zu bytes (%zu held by this context)", what,
-		                bytes, ctx->current_bytes);
-	ctx->current_bytes += bytes;
-	if (ctx->current_bytes > ctx->peak_bytes)
-		ctx->peak_bytes = ctx->current_bytes;
+		                bytes, counter->current_bytes);
+	counter->current_bytes += bytes;
+	if (counter->current_bytes > counter->peak_bytes)
+		counter->peak_bytes = counter->current_bytes;
 	return HG_OK;
 }
 
@@ -137,7 +144,7 @@ void hg__device_free(hg_context *ctx, void *memory, size_t bytes)
 			hg__log(ctx, HG_LOG_ERROR, "%s: while memory was freed", ctx->message);
 		ctx->allocator.free(ctx->allocator.user, memory, bytes, 1);
 	}
-	ctx->current_bytes -= bytes;
+	counter_of(ctx)->current_bytes -= bytes;
 }
 
 /* Queued kernels may still use the old memory, so it is freed only after they have run. It is freed

@@ -96,6 +96,14 @@ hg_status hg__evaluate_queue(void *user)
 	return hg__best_save_if(e->best, &e->board->keep);
 }
 
+void hg__evaluate_move(void *user, hg_context *ctx)
+{
+	struct hg__evaluator *e = user;
+	e->ctx = ctx;
+	if (e->tape)
+		hg__tape_move(e->tape, ctx);
+}
+
 /* On this board the last epoch is due again, and alone, so it is the best whatever its scores. */
 hg_status hg__evaluate_again(const struct hg__evaluator *e, const struct hg__board *seen,
                              struct hg__score_note *note)

@@ -50,6 +50,9 @@ HG_NODISCARD hg_status hg__evaluate(struct hg__evaluator *e);
 /* Queues the same calls one by one, for code that captures them with other work. user: the
  * evaluator. */
 HG_NODISCARD hg_status hg__evaluate_queue(void *user);
+/* From now on it queues them on `ctx`, a branch of its own context, or on that again. Not for an
+ * evaluation in batches. */
+void hg__evaluate_move(void *user, hg_context *ctx);
 /* Evaluates the weights in place once more, call by call. seen: the host's copy of the board, which
  * is good for nothing then but another run. */
 HG_NODISCARD hg_status hg__evaluate_again(const struct hg__evaluator *e,

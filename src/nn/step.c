@@ -20,6 +20,11 @@
 #define BYTES_PER_US 2e6
 #define TRAFFIC 3.0
 
+/* A step whose traffic takes so many times as long as its operations wait for one another leaves
+ * nothing of a GPU idle. On an H200 eight GCNs on the graph of Amazon Computers (about 3 times) are
+ * 1.7 times as fast together, and two on that of ogbn-products (about 400 times) 0.93 times. */
+#define FULL 16.0
+
 /* A launch, the wait for it and reading the results cost the host about 20 us, which is 2 % of a
  * launch of one millisecond. A wait of a millisecond is too short for a user to notice, even after
  * Ctrl-C. The driver needs a few milliseconds, once, to prepare 32 steps of 60 operations. */
@@ -41,7 +46,7 @@ static hg_status queue_run(hg_step *s)
 	return hg_tape_backward(s->tape);
 }
 
-static hg_status queue_step(hg_step *s)
+hg_status hg__step_queue_calls(hg_step *s)
 {
 	s->tape->observing.watch = s->watch;
 	const hg_status status = queue_run(s);
@@ -65,7 +70,7 @@ static hg_status queue_several(void *user)
 {
 	const struct several *several = user;
 	for (int64_t i = 0; i < several->count; i++)
-		HG__TRY(queue_step(several->step));
+		HG__TRY(hg__step_queue_calls(several->step));
 	return HG_OK;
 }
 
@@ -118,16 +123,34 @@ static int64_t at_most(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+static int64_t operations_of(const hg_step *s)
+{
+	const struct hg__program *program = &s->tape->program;
+	return s->one.steps ? s->one.capture.operations : program->forwards + program->backwards;
+}
+
+double hg__step_microseconds(const hg_step *s)
+{
+	return OPERATION_US * (double)operations_of(s) + s->bytes / BYTES_PER_US;
+}
+
+int hg__step_fills_device(const hg_step *s)
+{
+	return s->bytes / BYTES_PER_US > FULL * OPERATION_US * (double)operations_of(s);
+}
+
+int64_t hg__steps_without_wait(double us)
+{
+	const int64_t steps = us * MOST_STEPS > LAUNCH_US ? (int64_t)(LAUNCH_US / us) : MOST_STEPS;
+	return steps > 1 ? steps : 1;
+}
+
 /* How many steps may be queued without waiting for them. */
 static int64_t without_wait(const hg_step *s)
 {
 	if (s->config.per_launch)
 		return s->config.per_launch;
-	if (!s->one.steps)
-		return 1;
-	const double us = OPERATION_US * (double)s->one.capture.operations + s->bytes / BYTES_PER_US;
-	const int64_t steps = us * MOST_STEPS > LAUNCH_US ? (int64_t)(LAUNCH_US / us) : MOST_STEPS;
-	return steps > 1 ? steps : 1;
+	return s->one.steps ? hg__steps_without_wait(hg__step_microseconds(s)) : 1;
 }
 
 /* The steps of a full launch. There are fewer if something else must be queued between them. */
@@ -199,12 +222,31 @@ hg_status hg__step_queue(hg_step *s, int64_t count)
 		prepare_launch(s, count);
 		const struct hg__captured_steps *c = fitting(s, count);
 		s->fresh = s->seen = 0;
-		HG__TRY(c ? launch_captured(s, c) : queue_step(s));
+		HG__TRY(c ? launch_captured(s, c) : hg__step_queue_calls(s));
 		s->warm = 1;
 		s->launched = c != NULL;
 		count -= c ? c->steps : 1;
 	}
 	return HG_OK;
+}
+
+/* ---- steps of a group of models ---- */
+
+void hg__step_move(hg_step *s, hg_context *ctx)
+{
+	s->ctx = ctx;
+	s->tape->params->ctx = ctx;
+	hg__tape_move(s->tape, ctx);
+	if (s->behind)
+		s->behind_move(s->behind_user, ctx);
+}
+
+void hg__step_note(hg_step *s, int captured)
+{
+	s->fresh = s->seen = 0;
+	s->warm = 1;
+	s->launched = captured;
+	s->tape->stage = HG__COMPILED; /* as after a backward */
 }
 
 /* ---- reading ---- */
@@ -263,13 +305,14 @@ static hg_status stop_clear(hg_step *s)
 	return s->ctx->backend->fill(s->ctx, &params->step->stop, 0, sizeof params->step->stop);
 }
 
-void hg__step_behind(hg_step *s, hg__queue_fn behind, void *user)
+void hg__step_behind(hg_step *s, hg__queue_fn behind, hg__move_fn move, void *user)
 {
 	if (s->behind != behind || s->behind_user != user) { /* captured work contains the old calls */
 		drop_captured(s, &s->one);
 		drop_captured(s, &s->many);
 	}
 	s->behind = behind;
+	s->behind_move = move;
 	s->behind_user = user;
 }
 

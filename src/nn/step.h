@@ -13,6 +13,9 @@ struct hg__captured_steps {
 	int64_t steps; /* 0: none */
 };
 
+/* From now on work is queued on this context, a branch of the context before it, or that again. */
+typedef void (*hg__move_fn)(void *user, hg_context *ctx);
+
 struct hg_step {
 	hg_context *ctx;
 	hg_tape *tape;
@@ -29,6 +32,7 @@ struct hg_step {
 	unsigned stops;
 	/* queues what belongs to a step and comes after it; NULL: nothing */
 	hg__queue_fn behind;
+	hg__move_fn behind_move;
 	void *behind_user;
 	int64_t most;                        /* the most steps in one launch */
 	double bytes;                        /* memory traffic of a step, estimated */
@@ -42,8 +46,9 @@ struct hg_step {
 /* Sets the most steps in one launch, at least 1, for callers that always queue something else or
  * wait after so many steps. */
 void hg__step_limit(hg_step *step, int64_t most);
-/* From now on `behind` is queued after each step and captured with it; NULL: nothing. */
-void hg__step_behind(hg_step *step, hg__queue_fn behind, void *user);
+/* From now on `behind` is queued after each step and captured with it; NULL: nothing. move: as
+ * hg__step_move, of what `behind` queues. */
+void hg__step_behind(hg_step *step, hg__queue_fn behind, hg__move_fn move, void *user);
 /* How many of the next `most` steps to queue without a wait, at least 1. All capturing for them is
  * done when this function returns, so that running them can be timed. */
 int64_t hg__step_ready(hg_step *step, int64_t most);
@@ -65,6 +70,20 @@ HG_NODISCARD hg_status hg__step_taken(hg_step *step, int64_t *taken);
 /* Has a step of this group stopped those after it? Only a backend that runs each call before it
  * returns can say; the others return 0 instead of waiting. */
 int hg__step_stopped(const hg_step *step);
+
+/* For a group of models (group.c). From now on the step queues on `ctx`: a branch of its own
+ * context, or that again. */
+void hg__step_move(hg_step *step, hg_context *ctx);
+/* Queues the calls of one step. The first step of an object is queued by hg__step_queue. */
+HG_NODISCARD hg_status hg__step_queue_calls(hg_step *step);
+/* Steps have been queued otherwise than by hg__step_queue. */
+void hg__step_note(hg_step *step, int captured);
+/* Does a step by itself use all of a GPU, roughly? */
+int hg__step_fills_device(const hg_step *step);
+/* The microseconds that a step takes on a GPU, roughly, and how many such steps a launch may hold,
+ * at least 1. */
+double hg__step_microseconds(const hg_step *step);
+int64_t hg__steps_without_wait(double microseconds);
 
 HG_EXTERN_C_END
 #endif

@@ -54,7 +54,7 @@ static void step_prepare(hg_train *t)
 		return;
 	const int every = t->config.eval_every, alone = every > 1 || hg__truth_on_host(&t->truth);
 	hg__step_limit(t->step, alone ? every : HG_STEP_REMEMBERED);
-	hg__step_behind(t->step, alone ? NULL : hg__evaluate_queue, &t->evaluator);
+	hg__step_behind(t->step, alone ? NULL : hg__evaluate_queue, hg__evaluate_move, &t->evaluator);
 }
 
 /* The epoch up to which steps are queued at once: the next evaluation, or the end of the group. */
@@ -395,7 +395,7 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 	hg__train_buckets_end(train);
 	if (train->step) { /* steps queued outside a run are not evaluated */
 		hg__step_limit(train->step, HG_STEP_REMEMBERED);
-		hg__step_behind(train->step, NULL, NULL);
+		hg__step_behind(train->step, NULL, NULL, NULL);
 	}
 	HG__TRY(status);
 	HG__TRY(evaluate_once(train, &last));

@@ -46,16 +46,13 @@ static inline void make_data(struct rig *r)
 	planted_free(&task);
 }
 
-/* Makes a model, its tape and its optimiser. Takes the context. scale: the loss scale at the start;
- * 0: the default of the policy. */
-static inline void rig_open(struct rig *r, hg_context *ctx, const char *name, float scale)
+/* Makes a model, its tape and its optimiser. seed: of the params; 0: the context's. */
+static inline void rig_model(struct rig *r, const char *name, float scale, uint64_t seed)
 {
+	hg_context *ctx = r->ctx;
 	hg_policy policy = hg_policy_fp16();
 	hg_model_config config = hg_model_config_default(name);
 	hg_optim_config adam = HG_OPTIM_CONFIG_INIT;
-	memset(r, 0, sizeof *r);
-	r->ctx = ctx;
-	make_data(r);
 	if (scale > 0.0f) {
 		policy.loss_scale.init_scale = policy.loss_scale.max_scale = scale;
 		policy.loss_scale.growth_interval = 7;
@@ -69,6 +66,8 @@ static inline void rig_open(struct rig *r, hg_context *ctx, const char *name, fl
 	r->input.graph = r->graph;
 	r->input.x = r->x;
 	CHECK_OK(hg_params_create(ctx, &policy, &r->params));
+	if (seed)
+		CHECK_OK(hg_params_set_seed(r->params, seed));
 	CHECK_OK(hg_model_create(r->params, &config, &r->model));
 	CHECK_OK(hg_tape_create(r->params, HG_TRAIN, &r->tape));
 	r->loss = hg_softmax_xent(r->tape, hg_model_record(r->model, r->tape, &r->input),
@@ -77,13 +76,35 @@ static inline void rig_open(struct rig *r, hg_context *ctx, const char *name, fl
 	CHECK_OK(hg_optim_create(r->params, &adam, &r->optim));
 }
 
-static inline void rig_close(struct rig *r)
+/* Takes the context. scale: the loss scale at the start; 0: the default of the policy. */
+static inline void rig_open(struct rig *r, hg_context *ctx, const char *name, float scale)
+{
+	memset(r, 0, sizeof *r);
+	r->ctx = ctx;
+	make_data(r);
+	rig_model(r, name, scale, 0);
+}
+
+/* One more model on the context and the data of another one, which is closed after it. */
+static inline void rig_join(struct rig *r, const struct rig *of, const char *name, float scale,
+                            uint64_t seed)
+{
+	*r = (struct rig){.ctx = of->ctx, .graph = of->graph, .x = of->x, .label = of->label};
+	rig_model(r, name, scale, seed);
+}
+
+static inline void rig_leave(struct rig *r)
 {
 	hg_step_free(r->step);
 	hg_optim_free(r->optim);
 	hg_tape_free(r->tape);
 	hg_model_free(r->model);
 	hg_params_free(r->params);
+}
+
+static inline void rig_close(struct rig *r)
+{
+	rig_leave(r);
 	hg_tensor_free(r->x);
 	hg_tensor_free(r->label);
 	hg_graph_free(r->graph);

@@ -65,6 +65,7 @@ hg_status bench_edge_softmax(struct bench *b);
 hg_status bench_attention(struct bench *b);
 hg_status bench_epoch(struct bench *b);
 hg_status bench_batches(struct bench *b);
+hg_status bench_group(struct bench *b);
 hg_status bench_ops(struct bench *b);
 
 #endif

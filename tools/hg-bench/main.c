@@ -12,12 +12,14 @@
 struct command {
 	hg_status (*run_command)(struct bench *b);
 };
-static const struct command commands[] = {
-    {bench_spmm},  {bench_sddmm}, {bench_gemm},    {bench_edge_softmax}, {bench_attention},
-    {bench_epoch}, {bench_epoch}, {bench_batches}, {bench_convert},      {bench_ops}};
+static const struct command commands[] = {{bench_spmm},         {bench_sddmm},     {bench_gemm},
+                                          {bench_edge_softmax}, {bench_attention}, {bench_epoch},
+                                          {bench_epoch},        {bench_batches},   {bench_group},
+                                          {bench_convert},      {bench_ops}};
 _Static_assert(sizeof commands / sizeof *commands == COMMANDS, "each has a name");
 #define STEP 6
 #define BATCHES 7
+#define GROUP 8
 
 static const struct device *device_of(const hg_context *ctx)
 {
@@ -79,7 +81,9 @@ static int run_command(struct bench *b)
 static void defaults(struct options *o)
 {
 	if (!o->graph)
-		o->graph = o->command == STEP ? "cora-like" : o->command == BATCHES ? "qm9-like" : "tiny";
+		o->graph = o->command == STEP || o->command == GROUP ? "cora-like"
+		           : o->command == BATCHES                   ? "qm9-like"
+		                                                     : "tiny";
 	if (o->readout == READOUT_UNSET)
 		o->readout = o->command == BATCHES ? 1 + HG_REDUCE_MEAN : 0;
 	if (!o->repeat)

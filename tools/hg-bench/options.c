@@ -6,6 +6,7 @@
 #include "about.h"
 #include "commandline.h"
 #include "graphs.h"
+#include "halfgraph/group.h"
 #include "halfgraph/model.h"
 #include "tool.h"
 
@@ -95,6 +96,7 @@ const struct tool_row command_names[COMMANDS] = {
     {"epoch", "whole training epochs: time, time of each pass and op, memory beside the plan"},
     {"step", "the same where a step is short: on cora-like, many steps a sample"},
     {"batches", "shuffled epochs of batches of graphs, beside the time of their steps alone"},
+    {"group", "training steps of several models together, beside those of one alone"},
     {"convert", "a list of edges in any order becomes a graph, in device memory"},
     {"ops", "every op of the library on its first sample, forward and backward (its results are "
             "checked by the tests, not here)"},
@@ -115,18 +117,19 @@ static const char *const *graph_names(void)
 #define AT(field) offsetof(struct options, field)
 static const struct tool_option table[] = {
     {"--graph", "NAME|FILE.h5",
-     "a synthetic graph (below) or a dataset's graph (tiny; step: cora-like; batches: qm9-like)",
+     "a synthetic graph (below) or a dataset's graph (tiny; step, group: cora-like; batches: "
+     "qm9-like)",
      AT(graph), TOOL_TEXT, .offer_names = graph_names},
     {"--features", "LIST",
      "widths over all heads (32,64,128; attention: 64,128), convert: of its sums; epoch, step, "
      "batches, convert and gemm: of the input (the graph's own)",
      AT(features), .read = list_read, .low = 1, .high = 1 << 16, .count = AT(widths),
-     .only = "spmm sddmm gemm attention epoch step batches convert ops"},
+     .only = "spmm sddmm gemm attention epoch step batches group convert ops"},
     {"--heads", "LIST",
      "attention heads (1,4; attention: 1,8; epoch, step and batches: 1); spmm: edge weights per "
      "head as an operand",
      AT(heads), .read = list_read, .low = 1, .high = 64, .count = AT(head_counts),
-     .only = "spmm sddmm edge-softmax attention epoch step batches ops"},
+     .only = "spmm sddmm edge-softmax attention epoch step batches group ops"},
     {"--score", "LIST",
      "how attention scores an edge: some of add (GAT), dot (graph transformer), cosine (AGNN), "
      "add-v2 (GATv2), or all (default)",
@@ -134,11 +137,11 @@ static const struct tool_option table[] = {
     {"--dropout", "P",
      "the probability that attention drops a weight, and epoch, step and batches also a feature "
      "(0)",
-     AT(dropout), TOOL_REAL(0, 0.999), .only = "attention epoch step batches"},
+     AT(dropout), TOOL_REAL(0, 0.999), .only = "attention epoch step batches group"},
     {"--readout", "NAME",
      "classify graphs by the sum, mean or max over the nodes of the last layer, in place of nodes "
      "(none; batches: mean)",
-     AT(readout), TOOL_CHOICE("none|sum|mean|max"), .only = "epoch step batches"},
+     AT(readout), TOOL_CHOICE("none|sum|mean|max"), .only = "epoch step batches group"},
     {"--separate", NULL,
      "cosine and add-v2: Q, K and V are three matrices; otherwise they are one in cosine, and K is "
      "V in add-v2, as in the models",
@@ -148,7 +151,7 @@ static const struct tool_option table[] = {
     {"--reorder", "METHOD",
      "order of the nodes: auto, community, leading, rcm, degree, or original, which only measures "
      "the current one",
-     AT(reorder), TOOL_ORDER, .only = "spmm sddmm attention epoch step"},
+     AT(reorder), TOOL_ORDER, .only = "spmm sddmm attention epoch step group"},
     {"--precision", "LIST", "some of fp16 (default), fp32, fp16-discretized, fp16-naive",
      AT(policy), .read = policies_read, .offer = "fp16|fp32|fp16-discretized|fp16-naive"},
     {"--variant", "NAME|all",
@@ -164,21 +167,26 @@ static const struct tool_option table[] = {
     {"--peer", "cusparse", "also measure cuSPARSE, in f32 and f16, with every algorithm", AT(peer),
      TOOL_TEXT, .offer = "cusparse", .only = "spmm sddmm"},
     {"--model", "NAME", "the model (gcn), or all of them", AT(model), TOOL_TEXT,
-     .names = hg_model_names, .offer = "all", .only = "epoch step batches"},
+     .names = hg_model_names, .offer = "all", .only = "epoch step batches group"},
+    {"--models", "LIST", "how many models train together (1,2,4,8,16,32)", AT(models),
+     .read = list_read, .low = 1, .high = HG_GROUP_MOST, .count = AT(model_counts),
+     .only = "group"},
+    {"--branches", "N", "how many of them run beside one another (0: as many as is usual)",
+     AT(branches), TOOL_INTEGER(0, HG_GROUP_MOST), .only = "group"},
     {"--batch-size", "N", "graphs of a batch (4096)", AT(batch), TOOL_INTEGER(1, 1 << 30),
      .only = "batches"},
     {"--hidden", "N", "width of the hidden layer (64)", AT(hidden), TOOL_INTEGER(1, 65536),
-     .only = "gemm epoch step batches convert"},
+     .only = "gemm epoch step batches group convert"},
     {"--layers", "N", "depth of the model (2)", AT(layers), TOOL_INTEGER(1, 1000),
-     .only = "epoch step batches convert"},
+     .only = "epoch step batches group convert"},
     {"--aggregate", "NAME", "gin: sum (default) or mean", AT(aggregate), TOOL_CHOICE("sum|mean"),
-     .only = "epoch step batches"},
+     .only = "epoch step batches group"},
     {"--lambda", "X", "gin: factor on the neighbours' sum (1)", AT(lambda), TOOL_REAL(1e-6, 1e6),
-     .only = "epoch step batches"},
+     .only = "epoch step batches group"},
     {"--observe", "WHEN", "observe one step in 16 (on, default), each step, or none (off)",
-     AT(observe), TOOL_CHOICE("on|off|each"), .only = "epoch step batches"},
+     AT(observe), TOOL_CHOICE("on|off|each"), .only = "epoch step batches group"},
     {"--dense", NULL, "use dense features even if those of the graph are sparse", AT(dense),
-     TOOL_FLAG, .only = "epoch step batches"},
+     TOOL_FLAG, .only = "epoch step batches group"},
     {"--repeat", "N", "samples after three warm-up runs (7)", AT(repeat), TOOL_INTEGER(1, 100000)},
     {"--seed", "S", "seed of graph and numbers (1)", AT(seed), TOOL_INTEGER(0, TOOL_WHOLE)},
     {"--device", "NAME", "auto (default: a GPU if there is one), cpu, cuda", AT(device),
@@ -264,6 +272,8 @@ int options_parse(int argc, char **argv, struct options *to)
 	                       .scores = SCORES_ALL};
 	to->policy[0] = hg_policy_fp16();
 	to->policies = 1;
+	for (to->model_counts = 0; to->model_counts < 6; to->model_counts++)
+		to->models[to->model_counts] = (int64_t)1 << to->model_counts;
 	if (tool_line_read(&line, argc, argv) == 0 && (to->help || check_options(&line, to) == 0))
 		return 0;
 	tool_say("hg-bench", "%s", line.message);

@@ -11,7 +11,7 @@
 #define READOUT_UNSET (-1)
 
 /* The commands, in the order of options.command. */
-enum { COMMANDS = 10 };
+enum { COMMANDS = 11 };
 extern const struct tool_row command_names[COMMANDS];
 
 /* The names of the scores of attention. */
@@ -23,7 +23,8 @@ struct options {
 	const char *graph, *variant, *peer, *json, *model, *reorder;
 	hg_policy policy[MOST];
 	int64_t features[MOST], heads[MOST], hidden, layers, batch, repeat, threads, seed;
-	int policies, widths, head_counts;
+	int64_t models[MOST], branches;
+	int policies, widths, head_counts, model_counts;
 	int device, norm, aggregate; /* hg_device, hg_norm */
 	int readout;                 /* 0: none; 1 + hg_reduce; READOUT_UNSET until main sets it */
 	double lambda, dropout;

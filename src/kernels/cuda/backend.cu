@@ -103,11 +103,16 @@ static hg_status open_counters(hg_context *ctx, hg__cuda_state *state)
 	    "context: counters");
 }
 
+static hg_status open_event(hg_context *ctx, hg__cuda_state *state)
+{
+	return cuda_status(ctx, cudaEventCreateWithFlags(&state->event, cudaEventDisableTiming),
+	                   "context: event");
+}
+
 static hg_status open_parts(hg_context *ctx, const hg_context_config *config, hg__cuda_state *state)
 {
 	HG__TRY(open_stream(ctx, config, state));
-	HG__CUDA(ctx, "context: event",
-	         cudaEventCreateWithFlags(&state->event, cudaEventDisableTiming));
+	HG__TRY(open_event(ctx, state));
 	const cublasStatus_t lt = cublasLtCreate(&state->lt);
 	if (lt != CUBLAS_STATUS_SUCCESS)
 		return hg__fail(ctx, HG_ERR_DEVICE, "context: cuBLASLt did not start: %s",
@@ -120,8 +125,10 @@ static void close_context(hg_context *ctx)
 	hg__cuda_state *state = state_of(ctx);
 	if (!state)
 		return;
+	const bool owns_library = ctx->of == nullptr; /* a branch borrows it */
 	if (is_forked(ctx)) {
-		hg__gemm_plans_free(ctx, state->plans);
+		if (owns_library)
+			hg__gemm_plans_free(ctx, state->plans);
 		hg__host_free(ctx, state, sizeof *state);
 		ctx->state = nullptr;
 		return;
@@ -130,10 +137,11 @@ static void close_context(hg_context *ctx)
 	(void)cudaSetDevice(state->device);
 	if (ctx->stream || !state->owns_stream)
 		(void)cudaStreamSynchronize(static_cast<cudaStream_t>(ctx->stream));
-	hg__gemm_plans_free(ctx, state->plans);
+	if (owns_library)
+		hg__gemm_plans_free(ctx, state->plans);
 	hg__device_free(ctx, state->lt_workspace, LT_WORKSPACE_BYTES);
 	(void)cudaFree(state->counters);
-	if (state->lt)
+	if (owns_library && state->lt)
 		(void)cublasLtDestroy(state->lt);
 	if (state->event)
 		(void)cudaEventDestroy(state->event);
@@ -165,6 +173,30 @@ static hg_status open_context(hg_context *ctx, const hg_context_config *config)
 		(void)snprintf(ctx->device_name, sizeof ctx->device_name, "%.70s (sm_%d%d)",
 		               properties.name, properties.major, properties.minor);
 	return status;
+}
+
+static hg_status synchronize(hg_context *ctx);
+
+/* A branch uses the plans of products that its context has made, and finds no algorithm itself. */
+static hg_status open_branch(hg_context *of, hg_context *branch)
+{
+	void *memory = nullptr;
+	HG__TRY(hg__host_alloc(branch, 1, sizeof(hg__cuda_state), "the CUDA backend", &memory));
+	hg__cuda_state *state = static_cast<hg__cuda_state *>(memory);
+	*state = *state_of(of);
+	state->owns_stream = false;
+	state->event = nullptr;
+	state->lt_workspace = nullptr;
+	state->counters = nullptr;
+	branch->state = state;
+	const hg_context_config config = {};
+	HG__TRY(open_stream(branch, &config, state));
+	HG__TRY(open_event(branch, state));
+	HG__TRY(open_counters(branch, state));
+	if (state_of(of)->lt_workspace)
+		HG__TRY(hg__device_alloc(branch, LT_WORKSPACE_BYTES, "workspace of products",
+		                         &state->lt_workspace));
+	return synchronize(branch);
 }
 
 /* ---- memory ---- */
@@ -456,6 +488,7 @@ static constexpr struct hg__backend make_backend()
 	b.takes_norms = hg__cuda_takes_norms;
 	b.open = open_context;
 	b.close = close_context;
+	b.branch = open_branch;
 	b.alloc = device_alloc;
 	b.free = device_free;
 	b.copy_in = copy_in;
