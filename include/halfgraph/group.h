@@ -14,12 +14,15 @@
  * in everything, their policy included. They share what they only read: graphs, features, labels.
  *
  * Results are read from the steps, as after hg_step_run. Between runs of the group a step may also
- * run alone, a learning rate may change, and values may be uploaded to inputs.
+ * run alone, a learning rate may change, and values may be uploaded to inputs. hg_step_config.eager
+ * and per_launch are for the runs of a step alone. Steps of training runs (hg_train_step) may be in
+ * a group, too, until hg_train_run records their tapes anew.
  *
  * Cost      One launch for several steps of all models. Device memory on a GPU: for each branch
  *           32 MiB for products, and scratch as much as the context has.
  * Owner     A group borrows its steps; free it before them.
- * Threads   One thread at a time per context. On a CPU the group has threads of its own.
+ * Threads   One thread at a time per context. On a CPU the group has threads of its own; in a fork
+ *           of the process that made them, the caller's thread runs all models.
  * Source    Wu et al., TurboMGNN, 2023 (training several GNN models at once). */
 #ifndef HALFGRAPH_GROUP_H
 #define HALFGRAPH_GROUP_H
@@ -37,9 +40,9 @@ typedef struct hg_group hg_group;
 /** How a group runs. */
 typedef struct hg_group_config {
 	size_t size;
-	/** how many models run beside one another, at least 1 and never more than there are; 0
-	 * (default): on a CPU as many as it has threads, on a GPU 32, but models that fill the GPU by
-	 * themselves run one after the other */
+	/** how many models run beside one another, at least 1 and never more than there are, whatever
+	 * their size; 0 (default): on a CPU as many as it has threads, on a GPU 32, where models that
+	 * fill the GPU by themselves run one after the other */
 	int branches;
 	int eager; /**< 1: capture nothing; default 0 */
 } hg_group_config;

@@ -45,8 +45,9 @@ HG_API HG_NODISCARD hg_status hg_params_create(hg_context *context, const hg_pol
                                                hg_params **params);
 
 /** Sets the seed of what is drawn for these params from now on: initial values of parameters, and
- * the dropout of tapes that are recorded on them. Before, it is the context's seed; with another
- * one a model of several on one context (group.h) is that of a context with this seed.
+ * the dropout of tapes that are recorded on them. Until then it is the context's seed. So models of
+ * several seeds can be on one context (group.h), each with the bits that it has on a context of its
+ * own that was opened with this seed.
  * @param params  the params.
  * @param seed    the seed.
  * @return HG_OK; HG_ERR_ARG (params is NULL). */

@@ -4,6 +4,8 @@
 
 #include <signal.h>
 
+#include "core/process.h"
+
 /* Waits until there is work. Returns 0 if there will be none. Holds the mutex. */
 static int wait_for_work(struct hg__ahead *a)
 {
@@ -40,9 +42,14 @@ static int start(struct hg__ahead *a)
 	return started;
 }
 
+static int runs_here(const struct hg__ahead *a)
+{
+	return a->runs && a->process == hg__process();
+}
+
 void hg__ahead_begin(struct hg__ahead *a)
 {
-	*a = (struct hg__ahead){.runs = 0};
+	*a = (struct hg__ahead){.process = hg__process()};
 	if (pthread_mutex_init(&a->mutex, NULL) != 0)
 		return;
 	if (pthread_cond_init(&a->changed, NULL) != 0) {
@@ -58,7 +65,7 @@ void hg__ahead_begin(struct hg__ahead *a)
 
 void hg__ahead_ask(struct hg__ahead *a, void (*work)(void *user), void *user)
 {
-	if (!a->runs) {
+	if (!runs_here(a)) {
 		work(user);
 		return;
 	}
@@ -72,7 +79,7 @@ void hg__ahead_ask(struct hg__ahead *a, void (*work)(void *user), void *user)
 
 void hg__ahead_wait(struct hg__ahead *a)
 {
-	if (!a->runs)
+	if (!runs_here(a))
 		return;
 	(void)pthread_mutex_lock(&a->mutex);
 	while (a->asked)
@@ -82,7 +89,7 @@ void hg__ahead_wait(struct hg__ahead *a)
 
 void hg__ahead_end(struct hg__ahead *a)
 {
-	if (!a->runs)
+	if (!runs_here(a))
 		return;
 	hg__ahead_wait(a);
 	(void)pthread_mutex_lock(&a->mutex);

@@ -8,7 +8,8 @@ HG_EXTERN_C_BEGIN
 
 /* A branch is a context that shares device, libraries and memory limit with the context that it
  * branches off, and has a stream and scratch memory of its own. Its error messages are its own, and
- * it logs nothing, so on a CPU a thread may use it while others use other branches.
+ * it logs nothing, since the caller's log function expects one thread at a time; so on a CPU a
+ * thread may use it while others use other branches.
  *
  * Work that was queued on the context itself once may be queued on a branch without an allocation.
  * threads: of a CPU. The context stays open until the branch is closed. */

@@ -36,6 +36,7 @@ struct hg_group {
 	int64_t steps;                       /* of each model in the run that is being queued */
 	struct hg__captured_steps one, many; /* a single step of all models; a full launch */
 	int refused;                         /* capturing failed and is not tried again */
+	int64_t most;                        /* the most steps of a launch that can be captured */
 	int launched;                        /* the last steps were launched as captured work */
 };
 
@@ -200,7 +201,7 @@ static void drop_all(hg_group *g)
 }
 
 /* Drops captured work whose addresses are no longer valid: those of scratch memory, or of the group
- * tables of optimisers. */
+ * tables of optimisers. That waits for launched work, so it comes before memory is freed. */
 static hg_status drop_stale(hg_group *g)
 {
 	int moved = 0;
@@ -232,6 +233,7 @@ static void try_capture(hg_group *g, int64_t steps, struct hg__captured_steps *c
 	        (long long)steps, steps == 1 ? "call by call" : "one by one", g->ctx->message);
 	drop(g, c);
 	g->refused |= steps == 1;
+	g->most = 1;
 }
 
 /* The steps of a full launch: about a millisecond of the branch that has most to do. */
@@ -242,7 +244,8 @@ static int64_t full_launch(const hg_group *g)
 		longest = g->branch[b].microseconds > longest ? g->branch[b].microseconds : longest;
 	const int64_t steps = hg__steps_without_wait(longest),
 	              few = MOST_OPERATIONS / (g->one.capture.operations + 1) + 1;
-	return steps < few ? steps : few;
+	const int64_t most = g->most < few ? g->most : few;
+	return steps < most ? steps : most;
 }
 
 /* The largest captured piece that fits into `count` steps; NULL: queue call by call. */
@@ -271,8 +274,9 @@ static int is_watched_closely(const hg_group *g)
 	return closely;
 }
 
-static hg_status models_one_by_one(const hg_group *g, int64_t count)
+static hg_status models_one_by_one(hg_group *g, int64_t count)
 {
+	g->launched = 0;
 	for (int64_t i = 0; i < g->count; i++)
 		HG__TRY(hg_step_run(g->step[i], count));
 	return HG_OK;
@@ -283,6 +287,16 @@ static hg_status models_begin(const hg_group *g)
 	for (int64_t i = 0; i < g->count; i++) {
 		HG__TRY(hg__step_begin_group(g->step[i], 0));
 		HG__TRY(hg__overflow_clear(g->step[i]->tape->params));
+	}
+	return HG_OK;
+}
+
+/* A step of each, call by call. */
+static hg_status models_first(const hg_group *g)
+{
+	for (int64_t i = 0; i < g->count; i++) {
+		HG__TRY(hg__step_queue_calls(g->step[i]));
+		hg__step_note(g->step[i], 0);
 	}
 	return HG_OK;
 }
@@ -311,14 +325,14 @@ hg_status hg_group_run(hg_group *g, int64_t count)
 		                (long long)count);
 	if (is_watched_closely(g))
 		return models_one_by_one(g, count);
-	if (!g->branches && count > 0) {
-		HG__TRY(models_one_by_one(g, 1));
-		HG__TRY(branches_open(g));
-		count--;
-	}
 	if (!count)
 		return HG_OK;
 	HG__TRY(models_begin(g));
+	if (!g->branches) {
+		HG__TRY(models_first(g));
+		HG__TRY(branches_open(g));
+		count--;
+	}
 	HG__TRY(drop_stale(g));
 	while (count > 0) {
 		const struct hg__captured_steps *c = captured(g, count);
@@ -422,6 +436,7 @@ hg_status hg_group_create(hg_context *ctx, hg_step *const *steps, int64_t count,
 	g->ctx = ctx;
 	g->config = ours;
 	g->count = count;
+	g->most = HG_STEP_REMEMBERED;
 	const hg_status status = arrays_make(g, steps);
 	if (status < 0) {
 		hg_group_free(g);

@@ -169,7 +169,7 @@ static hg_status compare(const hg_predictor *p, const hg_state *state)
 	hg_state *ours = NULL;
 	if (hg_state_create(&ours) < 0)
 		return nomem(p->ctx);
-	hg_status status = hg__state_note_context(ours, p->ctx);
+	hg_status status = hg__state_note_context(ours, p->ctx, p->params->seed);
 	for (size_t k = 0; status == HG_OK && k < sizeof names / sizeof *names; k++) {
 		const hg_setting *differs = hg__state_difference(ours, state, names[k]);
 		if (!differs)

@@ -25,8 +25,8 @@ size_t hg__state_largest(const hg_params *params);
 
 /* Record the fields of the configuration structs as settings. Without memory they return
  * HG_ERR_NOMEM with a message. */
-/* the library, the device, the seed, separate_ops */
-HG_NODISCARD hg_status hg__state_note_context(hg_state *state, hg_context *ctx);
+/* the library, the device, the seed of params, separate_ops */
+HG_NODISCARD hg_status hg__state_note_context(hg_state *state, hg_context *ctx, uint64_t seed);
 /* all these, the policy and the optimiser */
 HG_NODISCARD hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim);
 HG_NODISCARD hg_status hg__state_note_model(hg_state *state, hg_context *ctx,

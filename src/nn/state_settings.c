@@ -215,19 +215,19 @@ hg_status hg__state_note_real(hg_state *state, hg_context *ctx, const char *name
 	return check_added(ctx, hg_state_add_setting(state, &s), s.name);
 }
 
-hg_status hg__state_note_context(hg_state *state, hg_context *ctx)
+hg_status hg__state_note_context(hg_state *state, hg_context *ctx, uint64_t seed)
 {
 	HG__TRY(hg__state_note_text(state, ctx, "library", hg_version_string()));
 	HG__TRY(hg__state_note_text(state, ctx, "device",
 	                            hg_context_device(ctx) == HG_DEVICE_CUDA ? "cuda" : "cpu"));
-	HG__TRY(hg__state_note_integer(state, ctx, "seed", (int64_t)ctx->seed));
+	HG__TRY(hg__state_note_integer(state, ctx, "seed", (int64_t)seed));
 	return hg__state_note_integer(state, ctx, "separate_ops", ctx->separate_ops);
 }
 
 hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim)
 {
 	hg_context *ctx = optim->params->ctx;
-	HG__TRY(hg__state_note_context(state, ctx));
+	HG__TRY(hg__state_note_context(state, ctx, optim->params->seed));
 	HG__TRY(NOTE_ALL(state, ctx, policy_fields, &optim->params->policy));
 	HG__TRY(NOTE_ALL(state, ctx, optim_fields, &optim->config));
 	const hg_schedule_config *schedule = &optim->schedule;

@@ -74,7 +74,7 @@ int hg__step_stopped(const hg_step *step);
 /* For a group of models (group.c). From now on the step queues on `ctx`: a branch of its own
  * context, or that again. */
 void hg__step_move(hg_step *step, hg_context *ctx);
-/* Queues the calls of one step. The first step of an object is queued by hg__step_queue. */
+/* Queues the calls of one step, in a group of steps that has begun. */
 HG_NODISCARD hg_status hg__step_queue_calls(hg_step *step);
 /* Steps have been queued otherwise than by hg__step_queue. */
 void hg__step_note(hg_step *step, int captured);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/context.h"
+#include "halfgraph/group.h"
 #include "halfgraph/order.h"
 #include "halfgraph/train.h"
 #include "kernels/cpu/backend.h"
@@ -313,6 +314,50 @@ static void child_finds_an_order(void)
 	run_in_child("an order", find_order, &status);
 }
 
+struct together {
+	hg_group *group;
+	hg_step *step[2];
+	struct seen *seen;
+};
+
+static hg_status group_run(const struct together *t, double *loss)
+{
+	const hg_status status = hg_group_run(t->group, EPOCHS);
+	return status == HG_OK ? hg_step_read(t->step[1], 0, loss, NULL) : status;
+}
+
+static void continue_group(void *user)
+{
+	struct together *t = user;
+	t->seen->status = group_run(t, &t->seen->loss);
+	hg_group_free(t->group);
+}
+
+/* The threads of a group are its parent's; in the child the caller runs all models. */
+static void child_goes_on_with_a_group(void)
+{
+	static struct run run, second;
+	const hg_context_config config = config_of(&run);
+	hg_context *ctx = NULL;
+	CHECK_OK(hg_context_create(&config, &ctx));
+	run = run_begun(ctx);
+	second = run;
+	CHECK_OK(train_make(&second));
+	struct together t = {.step = {hg_train_step(run.train), hg_train_step(second.train)},
+	                     .seen = shared_make()};
+	double loss;
+	CHECK_OK(hg_group_create(ctx, t.step, 2, NULL, &t.group));
+	CHECK_OK(group_run(&t, &loss));
+	run_in_child("the child of a parent with a group", continue_group, &t);
+	CHECK_OK(group_run(&t, &loss)); /* the parent still has its threads */
+	CHECK_OK(t.seen->status);
+	CHECK_MSG(memcmp(&t.seen->loss, &loss, sizeof loss) == 0, "loss %.17g, of the parent %.17g",
+	          t.seen->loss, loss);
+	hg_group_free(t.group);
+	hg_train_free(second.train);
+	run_free(&run);
+}
+
 static void gpu_is_refused_in_a_child(void)
 {
 	hg_context *ctx = test_context();
@@ -337,6 +382,7 @@ int main(int argc, char **argv)
 	    TEST(child_begins_its_own_run),
 	    TEST(child_of_a_thread_that_has_not_trained_has_threads),
 	    TEST(child_finds_an_order),
+	    TEST(child_goes_on_with_a_group),
 	    TEST(gpu_is_refused_in_a_child),
 	};
 	return RUN_TESTS(argc, argv, cases);

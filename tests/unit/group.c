@@ -2,6 +2,7 @@
 #include "halfgraph/group.h"
 
 #include "halfgraph/ops.h"
+#include "halfgraph/state.h"
 #include "unit/faulty.h"
 #include "unit/step_rig.h"
 
@@ -130,6 +131,14 @@ static void each_model_has_the_bits_that_it_has_alone(const void *item)
 			}
 }
 
+static void check_seed_noted(const struct rig *r, int64_t seed)
+{
+	hg_state *state = NULL;
+	CHECK_OK(hg_optim_get_state(r->optim, &state));
+	CHECK_EQ_I(hg_state_find_setting(state, "seed")->integer, seed);
+	hg_state_free(state);
+}
+
 /* Ten seeds in one context are ten contexts with these seeds. */
 static void seeds_of_params_are_those_of_contexts(void)
 {
@@ -155,6 +164,7 @@ static void seeds_of_params_are_those_of_contexts(void)
 		note(&r[k], &t[0], STEPS);
 		trace_weights(&t[0], &r[k]);
 		hg_group_free(group);
+		check_seed_noted(&r[k], 100 + k);
 		for (int i = 9; i > 0; i--)
 			rig_leave(&r[i]);
 		rig_close(&r[0]);
@@ -187,6 +197,39 @@ static void a_model_that_diverges_changes_no_other(const void *item)
 	test_note("%lld of %d steps are skipped", (long long)skipped, 8 * STEPS);
 	CHECK(skipped > 10 && alone[0].info[STEPS - 1].skipped == 0);
 	check_group(alone, open(), kinds, 8, &config, pieces[0]);
+}
+
+/* A device that cannot make a launch of several steps ready. */
+static struct {
+	hg_status (*end)(hg_context *ctx, void **work, int64_t *operations);
+	int64_t operations; /* of the first capture, which succeeds */
+	int captures;
+} narrow;
+
+static hg_status narrow_end(hg_context *ctx, void **work, int64_t *operations)
+{
+	HG__TRY(narrow.end(ctx, work, operations));
+	if (!narrow.captures++)
+		narrow.operations = *operations;
+	if (*operations <= narrow.operations)
+		return HG_OK;
+	ctx->backend->work_free(ctx, *work);
+	*work = NULL;
+	return hg__fail(ctx, HG_ERR_NOMEM, "captured work: no memory");
+}
+
+/* It is tried once, and then each step is a launch. */
+static void a_launch_of_one_step_is_enough(void)
+{
+	static const struct kind kinds[] = {{"gcn", 0, 0}, {"gat", 0, 0}, {"gin", 0, 0}};
+	static struct trace alone[MODELS];
+	const hg_group_config config = HG_GROUP_CONFIG_INIT;
+	traces_alone(alone, capturing_context, kinds, 3);
+	hg_context *ctx = capturing_context();
+	narrow.end = capturing.backend.capture_end;
+	capturing.backend.capture_end = narrow_end;
+	check_group(alone, ctx, kinds, 3, &config, pieces[0]);
+	CHECK_EQ_I(narrow.captures, 2);
 }
 
 /* What is captured becomes stale when scratch memory or an optimiser's table moves. */
@@ -369,6 +412,7 @@ int main(int argc, char **argv)
 	    ON_BOTH(each_model_has_the_bits_that_it_has_alone),
 	    TEST(seeds_of_params_are_those_of_contexts),
 	    ON_BOTH(a_model_that_diverges_changes_no_other),
+	    TEST(a_launch_of_one_step_is_enough),
 	    ON_BOTH(between_runs_models_may_change),
 	    ON_BOTH(a_group_gives_its_memory_back),
 	    TEST(bad_groups_are_refused),

@@ -339,6 +339,9 @@ static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct 
 	for (*plan = state->plans; *plan; *plan = (*plan)->next)
 		if (memcmp(&(*plan)->key, &key, sizeof key) == 0)
 			return HG_OK;
+	if (ctx->of) /* nothing would free the plan */
+		return hg__fail(ctx, HG_ERR_INTERNAL,
+		                "gemm: a product on a branch that has not run on its context before");
 	HG__TRY(reserve_workspace(ctx, state));
 	void *memory = nullptr;
 	HG__TRY(
