@@ -32,6 +32,8 @@ struct hg__backend {
 	 * HG__SMALL_MATRICES (kernels/small_layers.h); 0: the width is not supported. NULL:
 	 * HG__SMALL_MATRICES of any width. */
 	int (*small_matrices_most)(const hg_context *ctx, int width, int bin_rows);
+	/* On a batch of fewer rows, a few layers in large bins (bins.h) take longer than op by op. */
+	int64_t large_bins_rows;
 	/* For a layer C = A B, A [rows, k] of this type and B with n columns: can its products take
 	 * batch norms on the way (kernels/batch_norm.h)? Then gemm can normalise A as it reads it and
 	 * compute the statistics of C, and linear_back can normalise, too, and take a gradient through

@@ -106,11 +106,13 @@ static hg_status sizes_note(struct hg__padded *p, int labels, int mask)
 /* The arrays of batches: those that the graph of the first batch has by now, because its tape has
  * asked for them. A tape with regions asks for bins, and the transpose of a graph that is not
  * symmetric, and otherwise for nothing that one without them does not ask for. If the first batch
- * has a graph that fits in no bin its tape has no regions, but those of other batches may. */
+ * has a graph of more than HG__BIN_ROWS nodes its tape may have no regions, but those of other
+ * batches may. */
 static unsigned needs_of(const hg_batches *all, const hg_graph *g, hg_dtype state)
 {
-	const int regions = !hg__graph_bin_rows(g) && state == HG_F16 && !all->graph.weight,
-	          bins = g->bin_first.bytes != 0 || regions,
+	const int others =
+	              hg__graph_bin_rows(g) != HG__BIN_ROWS && state == HG_F16 && !all->graph.weight,
+	          bins = g->bin_first.bytes != 0 || others,
 	          transpose = g->rowptr_t.bytes != 0 || (bins && !g->pattern_symmetric);
 	const struct {
 		enum hg__padded_array array;

@@ -16,6 +16,17 @@ enum {
 	MOST_GRADIENTS = 1 << 17
 };
 
+/* A context whose tapes have regions also where few large bins are not worth while. */
+static inline hg_context *region_context(void)
+{
+	static struct hg__backend backend;
+	hg_context *ctx = test_context();
+	backend = *ctx->backend;
+	backend.large_bins_rows = 0;
+	ctx->backend = &backend;
+	return ctx;
+}
+
 /* ---- batches ---- */
 
 /* Graphs of up to `most` nodes, among them empty ones, single nodes and graphs without edges. */

@@ -48,7 +48,7 @@ static void compare(const struct row *row)
 	struct batch batch = {{0}, 0};
 	hg_model *model = NULL;
 	const int64_t features = 11;
-	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+	bench_open(&b, region_context(), hg_policy_fp16(), HG_TRAIN);
 	b.graph = random_batch(b.ctx, row->most, row->symmetric, &batch);
 	const hg_tensor *x = random_tensor(&b, HG_F16, batch.nodes, features, 1.0),
 	                *labels = labels_of(&b, row->readout >= 0 ? GRAPHS : batch.nodes);
@@ -165,7 +165,7 @@ static void gradient_of_x_passes_on(void)
 		const int readers = 1 + way % 2, selves = way / 2;
 		struct bench b;
 		struct batch batch = {{0}, 0};
-		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		bench_open(&b, region_context(), hg_policy_fp16(), HG_TRAIN);
 		b.graph = random_batch(b.ctx, 20, 0, &batch);
 		const hg_tensor *x = random_tensor(&b, HG_F16, batch.nodes, 70, 1.0),
 		                *labels = labels_of(&b, batch.nodes);
@@ -268,7 +268,7 @@ static void tricks_change_no_gradient(void)
 	for (int trick = 0; trick < TRICKS; trick++) {
 		struct bench b;
 		struct batch batch = {{0}, 0};
-		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		bench_open(&b, region_context(), hg_policy_fp16(), HG_TRAIN);
 		b.graph = random_batch(b.ctx, 20, 0, &batch);
 		const hg_tensor *x = random_tensor(&b, HG_F16, batch.nodes, 11, 1.0),
 		                *labels = labels_of(&b, batch.nodes);
@@ -300,7 +300,7 @@ static void overflow_names_the_node(void)
 	struct bench b;
 	struct batch batch = {{0}, 0};
 	hg_model *model = NULL;
-	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+	bench_open(&b, region_context(), hg_policy_fp16(), HG_TRAIN);
 	b.graph = random_batch(b.ctx, row.most, row.symmetric, &batch);
 	const hg_tensor *x = random_tensor(&b, HG_F16, batch.nodes, 11, 1.0),
 	                *labels = labels_of(&b, batch.nodes);
@@ -339,7 +339,7 @@ static void layers_take_no_memory(void)
 		hg_model *model = NULL;
 		hg_plan_info info = HG_PLAN_INFO_INIT;
 		test_reseed(7);
-		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		bench_open(&b, region_context(), hg_policy_fp16(), HG_TRAIN);
 		b.graph = random_batch(b.ctx, row.most, row.symmetric, &batch);
 		const hg_tensor *x = random_tensor(&b, HG_F16, batch.nodes, 11, 1.0),
 		                *labels = labels_of(&b, batch.nodes);

@@ -112,7 +112,7 @@ static void random_tapes_give_what_ops_give(void)
 		struct batch batch = {{0}, 0};
 		const uint64_t seed = 1000 + (uint64_t)k;
 		test_reseed(seed);
-		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		bench_open(&b, region_context(), hg_policy_fp16(), HG_TRAIN);
 		/* every tenth batch has large graphs */
 		b.graph =
 		    random_batch(b.ctx, k % 10 == 9 ? 49 + k % 100 : 1 + k % HG__BIN_ROWS, k % 2, &batch);

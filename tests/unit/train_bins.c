@@ -8,7 +8,7 @@
 #include "unit/capturing.h"
 #include "unit/many_graphs.h"
 
-enum { PER_BATCH = 4, EPOCHS = 40, LOUD = 32 };
+enum { PER_BATCH = 4, EPOCHS = 40, LOUD = 8 };
 
 /* 24 graphs: one of 400 nodes, two of 60, the others of 4 to 12. */
 static void make_sizes(struct many_graphs *g, int symmetric)
@@ -35,7 +35,7 @@ struct run {
 static int note(void *user, const hg_train_event *event)
 {
 	struct run *r = user;
-	CHECK(event->epoch >= 1 && event->epoch <= EPOCHS && event->skipped == 0);
+	CHECK(event->epoch >= 1 && event->epoch <= EPOCHS);
 	r->loss[event->epoch - 1] = event->loss;
 	return 0;
 }
@@ -45,7 +45,7 @@ static hg_train_config config_of(const char *model, int observe)
 	hg_train_config c = hg_train_config_default(model);
 	CHECK_OK(hg_policy_parse("fp16", &c.policy));
 	c.model.hidden = 8;
-	c.model.layers = 3;
+	c.model.layers = 9; /* so many that a GPU has kernels for few large graphs */
 	c.model.readout = HG_REDUCE_MEAN;
 	c.epochs = EPOCHS;
 	c.optim.lr = 0.0002f; /* so that no weight outgrows what tapes assume of it */

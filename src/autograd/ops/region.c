@@ -286,12 +286,17 @@ static int width_of(const hg_tape *tape, const struct hg__region_layer *layer)
 	return hg__small_width(w->rows > w->cols ? w->rows : w->cols);
 }
 
+/* So many layers are worth while for any number of large bins (hg__backend.large_bins_rows). */
+#define MANY_LAYERS 8
+
 /* Is a region of so few layers worth while? What a kernel does for each bin before the first layer
  * and behind the last one takes longer than one wide layer does op by op: a layer of 37 to 32
  * columns on 4,100 graphs took 0.18 ms under ncu on an H200, of a step of 12 layers of 0.49. */
-static int is_worth_while(int layers, int width)
+static int is_worth_while(const hg_tape *tape, const struct hg__region *region, int layers)
 {
-	return layers > (width == HG__SMALL_WIDTH);
+	const int few = hg__bin_is_large(hg__graph_bin_rows(region->graph)) &&
+	                hg_graph_rows(region->graph) < tape->ctx->backend->large_bins_rows;
+	return layers > (region->width == HG__SMALL_WIDTH) && (!few || layers >= MANY_LAYERS);
 }
 
 static int most_matrices(const hg_tape *tape, const hg_graph *graph, int width)
@@ -356,7 +361,7 @@ hg_status hg__region_find(hg_tape *tape, const char *taken, int32_t last, struct
 	}
 	while (count && !is_whole(tape, &layer[count - 1]))
 		count--;
-	if (!is_worth_while(count, region->width))
+	if (count && !is_worth_while(tape, region, count))
 		count = 0;
 	region->layers = count;
 	for (int l = 0; l < count; l++)
