@@ -141,6 +141,16 @@ static unsigned needs_of(const hg_batches *all, const hg_graph *g, hg_dtype stat
 	return needs;
 }
 
+/* Few large bins are worth while only for deep models. The tape on the first batch tells whether
+ * this one is deep, if that batch has few: it has asked for bins then. Batches of one shape that
+ * differ in their bins have a tape each, which nobody should record for nothing. */
+static int64_t large_bins_rows(const hg_batches *all, const hg_graph *g)
+{
+	const int64_t few = all->ctx->backend->large_bins_rows;
+	return hg__bin_is_large(hg__graph_bin_rows(g)) && g->rows < few && !g->bin_first.bytes ? few
+	                                                                                       : 0;
+}
+
 static int needs(const struct hg__padded *p, enum hg__padded_array array)
 {
 	return p->needs >> array & 1u;
@@ -235,6 +245,7 @@ hg_status hg__padded_init(struct hg__padded *p, const hg_batches *all,
 	*p = (struct hg__padded){.all = all, .needs = needs_of(all, probe, state), .weight = 1.0f};
 	if (all->graph.weight)
 		p->weight = all->graph_facts.least_positive;
+	p->large_bins_rows = large_bins_rows(all, probe);
 	p->per_row = edges_per_row(all, p->weight);
 	p->x_dtype = all->is_sparse ? state : all->dense.dtype;
 	p->x_amax = all->x_amax;

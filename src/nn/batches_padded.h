@@ -59,7 +59,9 @@ struct hg__graph_size {
 /* What all padded batches of a dataset share. */
 struct hg__padded {
 	const hg_batches *all;
-	unsigned needs;   /* bit a: blocks have array a */
+	unsigned needs; /* bit a: blocks have array a */
+	/* Batches of fewer rows have no large bins, because no tape would use them; 0: they may. */
+	int64_t large_bins_rows;
 	int64_t per_row;  /* the most edges of a padding row */
 	float weight;     /* of such an edge */
 	hg_dtype x_dtype; /* of the features, which are dense */

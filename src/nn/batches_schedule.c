@@ -95,6 +95,8 @@ static void batch_schedule(struct hg__schedule *s, int64_t k)
 	batch->shape = hg__padded_shape(p, row[graphs], edge[graphs], graphs);
 	if (p->needs >> HG__PADDED_BIN & 1u)
 		batch->shape.bin_rows = hg__bins_rows_of(graphs, row);
+	if (hg__bin_is_large(batch->shape.bin_rows) && batch->shape.nodes < p->large_bins_rows)
+		batch->shape.bin_rows = 0;
 	if (batch->shape.bin_rows)
 		batch->bins = hg__bins_begin(graphs, row, (int32_t *)(void *)(at + l.bin));
 }

@@ -60,6 +60,12 @@ expect 0 "steps alone .* ms a step; the epoch takes" batches --device cpu --repe
   --graph molecules-4k --batch-size 1000 --precision fp16,fp32 --json "$scratch/all.json"
 grep -q "gcn epoch .* 5 steps of up to 1000 graphs" "$scratch/out" || fail "batches: no epoch"
 expect 2 "batch-size is for batches, not for step" step --batch-size 8
+expect 0 "gcn, 3 together .* times as fast; 2 at once" group --device cpu --threads 2 --repeat 1 \
+  --hidden 8 --models 1,3 --json "$scratch/all.json"
+expect 0 "gin, 2 together .* times as fast; 1 at once" group $fast --model gin --hidden 8 \
+  --models 2 --branches 1 --json "$scratch/all.json"
+expect 2 "models is for group, not for step" step --models 8
+expect 2 "models.*\"0\"" group --models 0
 expect 2 "is one graph: there are no batches" batches $fast
 expect 2 "readout" batches --device cpu --graph molecules-4k --readout none
 expect 0 "readout" ops $fast --features 8 --precision fp16,fp32 --json "$scratch/all.json"

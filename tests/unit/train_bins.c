@@ -8,7 +8,7 @@
 #include "unit/capturing.h"
 #include "unit/many_graphs.h"
 
-enum { PER_BATCH = 4, EPOCHS = 40, LOUD = 8 };
+enum { PER_BATCH = 4, EPOCHS = 40, LOUD = 32 };
 
 /* 24 graphs: one of 400 nodes, two of 60, the others of 4 to 12. */
 static void make_sizes(struct many_graphs *g, int symmetric)
@@ -35,7 +35,7 @@ struct run {
 static int note(void *user, const hg_train_event *event)
 {
 	struct run *r = user;
-	CHECK(event->epoch >= 1 && event->epoch <= EPOCHS);
+	CHECK(event->epoch >= 1 && event->epoch <= EPOCHS && event->skipped == 0);
 	r->loss[event->epoch - 1] = event->loss;
 	return 0;
 }
@@ -45,7 +45,7 @@ static hg_train_config config_of(const char *model, int observe)
 	hg_train_config c = hg_train_config_default(model);
 	CHECK_OK(hg_policy_parse("fp16", &c.policy));
 	c.model.hidden = 8;
-	c.model.layers = 9; /* so many that a GPU has kernels for few large graphs */
+	c.model.layers = 3;
 	c.model.readout = HG_REDUCE_MEAN;
 	c.epochs = EPOCHS;
 	c.optim.lr = 0.0002f; /* so that no weight outgrows what tapes assume of it */
@@ -54,12 +54,19 @@ static hg_train_config config_of(const char *model, int observe)
 	return c;
 }
 
-/* ctx: taken over. */
-static void run_all(struct run *r, hg_context *ctx, const struct many_graphs *g, hg_train_config c)
+/* ctx: taken over. large_bins_rows: of the backend. */
+static void run_all(struct run *r, hg_context *ctx, const struct many_graphs *g, hg_train_config c,
+                    int64_t large_bins_rows)
 {
 	hg_train_data data = HG_TRAIN_DATA_INIT;
 	const hg_train_report report = HG_TRAIN_REPORT_INIT;
+	static struct hg__backend backend;
 	memset(r, 0, sizeof *r);
+	if (ctx->backend->large_bins_rows != large_bins_rows) {
+		backend = *ctx->backend;
+		backend.large_bins_rows = large_bins_rows;
+		ctx->backend = &backend;
+	}
 	r->ctx = ctx;
 	r->report = report;
 	CHECK_OK(many_open(r->ctx, g, 0, &r->device));
@@ -105,7 +112,7 @@ static void check_runs(open_fn open, const struct many_graphs *g, const char *mo
 	for (int i = 0; i < 4; i++) {
 		hg_train_config c = config_of(model, i / 2);
 		c.step.per_launch = i % 2;
-		run_all(&r[i], open(), g, c);
+		run_all(&r[i], open(), g, c, 0);
 		const int64_t none = count_shapes(&r[i], 0), small = count_shapes(&r[i], HG__BIN_ROWS),
 		              large = count_shapes(&r[i], HG__LARGE_BIN_ROWS);
 		CHECK(none > 0 && small > 0 && large > 0);
@@ -159,7 +166,7 @@ static void a_run_learns_what_it_learns_op_by_op(void)
 			c.model.dropout = 0.0f;
 			if (seed / 2 % 2)
 				c.model.layers = 1;
-			run_all(&r[separate], ctx, &g, c);
+			run_all(&r[separate], ctx, &g, c, 0);
 		}
 		const int64_t *order = r[0].train->batches.all->order.data;
 		CHECK_OK(hg_batches_order(r[0].train->batches.all, 0, r[0].train->batches.all->order.data));
@@ -176,11 +183,61 @@ static void a_run_learns_what_it_learns_op_by_op(void)
 	CHECK(with_large > 0 && with_large < SEEDS);
 }
 
+static int has(const int64_t *order, int64_t graph)
+{
+	int found = 0;
+	for (int k = 0; k < PER_BATCH; k++)
+		found |= order[k] == graph;
+	return found;
+}
+
+/* Where few large bins gain nothing, batches with few have none. The first batch decides, if it is
+ * one of these: its tape has asked for bins if the model is deep. */
+static void few_large_bins_are_not_used(void)
+{
+	static struct many_graphs g;
+	int decided = 0;
+	for (uint64_t seed = 0; seed < 24; seed++) {
+		struct run r;
+		hg_context_config of = HG_CONTEXT_CONFIG_INIT;
+		hg_context *ctx;
+		int64_t order[24];
+		of.device = HG_DEVICE_CPU;
+		of.seed = seed;
+		CHECK_OK(hg_context_create(&of, &ctx));
+		make_sizes(&g, 1);
+		hg_train_config c = config_of("gcn", 0);
+		c.model.layers = seed % 2 ? 3 : 9;
+		c.model.readout_layers = HG_READOUT_LAST; /* so all are in one kernel */
+		run_all(&r, ctx, &g, c, INT64_MAX);
+		CHECK_OK(hg_batches_order(r.train->batches.all, 0, order));
+		const int first_is_large = !has(order, 5) && (has(order, 2) || has(order, 11)),
+		          none = first_is_large && c.model.layers == 3;
+		decided += none;
+		for (int k = 0; k < HG__BUCKETS; k++) {
+			const struct hg__bucket *b = r.train->batches.buckets.bucket[k];
+			if (!b)
+				continue;
+			const hg_tape *tape =
+			    b == r.train->batches.buckets.current ? hg_train_tape(r.train) : b->tape;
+			const int rows = b->batch.shape.bin_rows;
+			CHECK(!none || rows != HG__LARGE_BIN_ROWS);
+			CHECK_MSG((tape->plan.regions > 0) ==
+			              (rows == HG__BIN_ROWS || (rows > 0 && c.model.layers == 9)),
+			          "seed %d: %d rows, %d regions", (int)seed, rows, (int)tape->plan.regions);
+		}
+		run_end(&r);
+	}
+	test_note("in %d of 12 runs the first batch decides that there are none", decided);
+	CHECK(decided > 0 && decided < 12);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    ON_BOTH(each_batch_has_the_bins_of_its_graphs),
 	    TEST(a_run_learns_what_it_learns_op_by_op),
+	    TEST(few_large_bins_are_not_used),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }
