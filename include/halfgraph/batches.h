@@ -96,10 +96,10 @@ HG_API int64_t hg_batches_count(const hg_batches *batches);
 
 /** The order of an epoch: a shuffle (Fisher and Yates) with counter-based random numbers, a
  * function of seed and epoch alone. Batch k has graphs k b to (k + 1) b - 1 of it, where b is
- * hg_batches_config.graphs. The shuffle decides which graphs a batch has. If none of
- * them has more than 384 nodes, they stand in an order in which groups of neighbours have nearly 48
- * nodes together, or nearly 384 behind a graph of more than 48, for kernels that compute several
- * layers of such a group at once.
+ * hg_batches_config.graphs. The shuffle decides which graphs a batch has. If none of them has more
+ * than 384 nodes, they stand in an order in which groups of neighbours have nearly 48 nodes
+ * together, or nearly 384 behind a graph of more than 48, for kernels that compute several layers
+ * of such a group at once.
  * @param batches  the batches.
  * @param epoch    at least 0, or HG_BATCHES_IN_ORDER.
  * @param order    host [hg_batches_graphs], receives numbers of graphs of the dataset.

@@ -73,7 +73,7 @@ hg_status hg__graph_bins(hg_graph *g, const struct hg__bins **bins)
 	HG__TRY(hg__graph_keeps(g, "bins"));
 	if (!hg__graph_bin_rows(g))
 		return hg__fail(g->ctx, HG_ERR_INTERNAL,
-		                "bins: one of %lld graphs has more than %d nodes, so none are expected",
+		                "bins: one of %lld graphs has more than %d nodes, which is the most",
 		                (long long)g->batch, HG__LARGE_BIN_ROWS);
 	return build_bins(g);
 }

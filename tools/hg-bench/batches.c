@@ -170,13 +170,5 @@ hg_status bench_batches(struct bench *b)
 	if (hg_graph_batch(b->graph) < 2)
 		return hg__fail(b->ctx, HG_ERR_ARG, "%s is one graph: there are no batches of graphs",
 		                b->graph_name);
-	if (b->classes < 2 || b->features < 1)
-		return hg__fail(b->ctx, HG_ERR_ARG, "%s has %lld features and %d classes: nothing to train",
-		                b->graph_name, (long long)b->features, b->classes);
-	for (const char *const *name = hg_model_names(); *name; name++)
-		for (int p = 0; p < b->options.policies && options_have_model(&b->options, *name); p++) {
-			b->policy = &b->options.policy[p];
-			HG__TRY(run_model(b, *name));
-		}
-	return HG_OK;
+	return models_run(b, run_model);
 }

@@ -224,8 +224,9 @@ static hg_status train_measure(struct bench *b, const char *model, hg_train *tra
 	return profile(b, train, ms.median);
 }
 
-static hg_status model_run(struct bench *b, const char *model, int64_t width)
+static hg_status model_run(struct bench *b, const char *model)
 {
+	const int64_t width = input_width(b);
 	hg_train_config config = train_config_of(b, model, width);
 	struct inputs in = {.x = NULL};
 	hg_train *train = NULL;
@@ -245,23 +246,8 @@ static hg_status model_run(struct bench *b, const char *model, int64_t width)
 	return HG_OK;
 }
 
-static hg_status policies_run(struct bench *b, const char *model)
-{
-	for (int p = 0; p < b->options.policies; p++) {
-		b->policy = &b->options.policy[p];
-		HG__TRY(model_run(b, model, input_width(b)));
-	}
-	return HG_OK;
-}
-
 hg_status bench_epoch(struct bench *b)
 {
 	reorder_free(b); /* the peak is that of training alone */
-	if (b->classes < 2 || b->features < 1)
-		return hg__fail(b->ctx, HG_ERR_ARG, "%s has %lld features and %d classes: nothing to train",
-		                b->graph_name, (long long)b->features, b->classes);
-	for (const char *const *name = hg_model_names(); *name; name++)
-		if (options_have_model(&b->options, *name))
-			HG__TRY(policies_run(b, *name));
-	return HG_OK;
+	return models_run(b, model_run);
 }

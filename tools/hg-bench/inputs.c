@@ -72,6 +72,19 @@ hg_status inputs_make(struct bench *b, int64_t width, struct inputs *in)
 	           : dense_make(b, width, &in->x);
 }
 
+hg_status models_run(struct bench *b, hg_status (*run)(struct bench *b, const char *model))
+{
+	if (b->classes < 2 || b->features < 1)
+		return hg__fail(b->ctx, HG_ERR_ARG, "%s has %lld features and %d classes: nothing to train",
+		                b->graph_name, (long long)b->features, b->classes);
+	for (const char *const *name = hg_model_names(); *name; name++)
+		for (int p = 0; p < b->options.policies && options_have_model(&b->options, *name); p++) {
+			b->policy = &b->options.policy[p];
+			HG__TRY(run(b, *name));
+		}
+	return HG_OK;
+}
+
 hg_train_config train_config_of(const struct bench *b, const char *model, int64_t width)
 {
 	const int heads = b->options.head_counts ? (int)b->options.heads[0] : 1;
